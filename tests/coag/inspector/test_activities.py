@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -44,13 +42,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@asynccontextmanager
-async def asking(logs: Path) -> AsyncGenerator[httpx.AsyncClient]:
-    cache = RunCache(logs)
-    transport = httpx.ASGITransport(create_app(cache))
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-        yield client
-    cache.end()
+def asking(logs: Path) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(create_app(RunCache(logs)))
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
 
 @pytest.mark.parametrize("inside", ["", "runs"])
@@ -113,8 +107,7 @@ def test_of_many_activities_a_page_shows_some(tmp_path: Path) -> None:
     store = ActivityStore(tmp_path / STORE_NAME)
     with store.together():
         for number in range(120):
-            updated = NOW + timedelta(seconds=number)
-            store.add(an_activity(f"a{number}", updated=updated))
+            store.add(an_activity(f"a{number}", updated=NOW + timedelta(seconds=number)))
     store.close()
     reader = ActivityReader(tmp_path)
     pages = [reader.page(number, {}) for number in (1, 2, 3, 9)]

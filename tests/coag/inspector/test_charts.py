@@ -15,7 +15,7 @@ from kits.aware_views import history
 from kits.hostile import FORBIDDEN, HARM
 
 from coag.inspector.beliefs import BeliefPoint, BeliefTrack
-from coag.inspector.charts import belief_svg, cost_svg, history_svg, ticks, why_svg
+from coag.inspector.charts import belief_svg, cost_svg, history_svg, why_svg
 from coag.inspector.pages import static_text
 from coag.inspector.views import CycleRow, Lane, LaneSpan, ModuleHistory, StateSeries
 from coag.inspector.why import Edge, Node, NodeSort, WhyGraph
@@ -247,13 +247,3 @@ def test_a_history_marks_the_cycle_and_leads_to_the_others() -> None:
     assert {"Clean", "threat: Smoke", "failure", "energy: 20 of 100"} <= set(texts(root))
     assert root.get("role") == "group"
     assert parsed(history_svg(history(), 4, "p", nowhere)).get("role") == "img"
-
-
-@given(st.floats(-1e12, 1e12), st.floats(0, 1e12), st.integers(1, 9), st.booleans())
-def test_ticks_are_few_and_within_their_bounds(
-    low: float, span: float, count: int, whole: bool
-) -> None:
-    found = ticks(low, low + span, count, whole=whole)
-    assert 1 <= len(found) <= count + 1
-    spare = span * 1e-6 + abs(low) * 1e-6
-    assert len(found) == 1 or low - spare <= found[0] <= found[-1] <= low + span + spare

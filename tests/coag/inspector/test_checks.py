@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,30 +72,45 @@ def test_what_cannot_be_read_fails_with_a_sentence_and_the_next_one_is_checked(
     assert settled(checks, sound).progress is CheckProgress.DONE
 
 
-def test_a_trace_that_has_grown_is_checked_again(tmp_path: Path, checks: Checks) -> None:
+CHANGES: list[Callable[[bytes], bytes]] = [
+    lambda text: text + b"no record\n" * 500,
+    lambda text: text.replace(b"Yes.", b"No!!"),
+]
+
+
+@pytest.mark.parametrize("changed", CHANGES, ids=["grown", "changed in place"])
+def test_a_trace_that_is_another_one_is_checked_again(
+    tmp_path: Path, checks: Checks, changed: Callable[[bytes], bytes]
+) -> None:
     folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
     before = settled(checks, folder)
-    with folder.trace_path.open("ab") as file:
-        file.write(b"no record\n" * 500)
+    folder.trace_path.write_bytes(changed(folder.trace_path.read_bytes()))
     assert checks.findings(folder).found == before.found
     assert len(settled(checks, folder).found) > len(before.found)
 
 
-def test_a_trace_that_was_changed_in_place_is_checked_again(tmp_path: Path, checks: Checks) -> None:
-    folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
-    before = settled(checks, folder)
-    text = folder.trace_path.read_bytes()
-    folder.trace_path.write_bytes(text.replace(b"Yes.", b"No!!"))
-    checks.findings(folder)
-    assert len(settled(checks, folder).found) > len(before.found)
+class Unguarded(DomainKnowledge):
+    """No other process can have it: it is known by no name."""
+
+    def __reduce__(self) -> Any:
+        return lambda: None
 
 
-def test_checks_that_fail_themselves_say_so(tmp_path: Path) -> None:
-    checks = Checks(domain=Faulty())
+@pytest.mark.parametrize(
+    ("domain", "trouble"),
+    [
+        (Faulty(), "ZeroDivisionError: nothing is known of "),
+        (Unguarded(), "cannot be handed to another process"),
+    ],
+)
+def test_checks_that_fail_themselves_say_so(
+    tmp_path: Path, domain: DomainKnowledge, trouble: str
+) -> None:
+    checks = Checks(domain=domain)
     found = settled(checks, written_run(tmp_path, cycles_of("look")))
     checks.close()
     assert found.progress is CheckProgress.FAILED
-    assert "ZeroDivisionError: nothing is known of " in found.trouble
+    assert trouble in found.trouble
 
 
 def test_nothing_is_checked_after_the_end(tmp_path: Path) -> None:
@@ -136,18 +151,6 @@ while (found := checks.findings(run)).progress in ("waiting", "running"):
 checks.close()
 print(found.progress)
 """
-
-
-def test_a_domain_that_no_other_process_can_have_is_reported(tmp_path: Path) -> None:
-    class Local(DomainKnowledge):
-        """Known to this test only."""
-
-    checks = Checks(domain=Local())
-    folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
-    found = settled(checks, folder)
-    checks.close()
-    assert found.progress is CheckProgress.FAILED
-    assert "cannot be handed to another process" in found.trouble
 
 
 # ---- what is found ----

@@ -26,6 +26,11 @@ CHANGE = TraitChange(
 )
 
 
+def asking(cache: RunCache) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(create_app(cache))
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+
+
 async def lived(folder: Path, text: str = "The lamp is off.") -> LongTermMemory:
     """A memory in which one of two notes faded in a year."""
     calendar = Calendar()
@@ -103,9 +108,7 @@ async def test_the_page_is_read_only_and_shows_how_to_restore(tmp_path: Path) ->
     dynamics_of(memory).persona.propose([CHANGE], at=seconds(START), apply=True)
     await memory.close()
     before = (tmp_path / DYNAMICS_FILE).read_bytes()
-    cache = RunCache(tmp_path, memory=tmp_path)
-    transport = httpx.ASGITransport(create_app(cache))
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+    async with asking(RunCache(tmp_path, memory=tmp_path)) as client:
         assert 'href="/memory"' in (await client.get("/")).text
         page = await client.get("/memory")
     assert page.status_code == 200
@@ -118,9 +121,7 @@ async def test_the_page_is_read_only_and_shows_how_to_restore(tmp_path: Path) ->
 async def test_without_a_memory_there_is_no_page_and_a_wrong_folder_is_refused(
     tmp_path: Path,
 ) -> None:
-    cache = RunCache(tmp_path)
-    transport = httpx.ASGITransport(create_app(cache))
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+    async with asking(RunCache(tmp_path)) as client:
         page = await client.get("/memory")
     assert page.status_code == 404
     assert "coag inspect --memory FOLDER" in page.text

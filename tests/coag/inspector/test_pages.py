@@ -145,22 +145,10 @@ def _kept(memory: MemoryPage) -> MemoryPage:
     return replace(memory, recalls=rows, kept=(track,))
 
 
-NAMES = [
-    "runs",
-    "run",
-    "cycle",
-    "turn",
-    "why",
-    "beliefs",
-    "awareness",
-    "stood",
-    "memory",
-    "procedures",
-    "findings",
-    "compare",
-    "choose",
-    "error",
-]
+NAMES = (
+    *("runs", "run", "cycle", "turn", "why", "beliefs", "awareness", "stood", "memory"),
+    *("procedures", "findings", "compare", "choose", "error"),
+)
 Views = dict[str, tuple[str, dict[str, Any]]]
 
 
@@ -184,6 +172,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Views:
     page = replace(page, rows=tuple(map(FOUND.placed_in, page.rows)))
     bare = replace(cycle.summary, outcomes={}, candidates=())
     turn = replace(cycle, phases=(), calls=cycle.phases[1].calls, summary=bare)
+    memory = _kept(read_memory(run.index))
     return {
         "runs": ("runs", {"runs": library.listing()}),
         "run": ("run", {"card": card, "view": page, "findings": FOUND}),
@@ -191,10 +180,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Views:
         "turn": ("cycle", {"card": card, "view": turn}),
         "why": ("why", {"card": card, "graph": GRAPH, "beside": (None, 2), "findings": (CAUSE,)}),
         "beliefs": ("beliefs", {"card": card, "belief": BELIEF, "findings": FOUND.found}),
-        "memory": (
-            "memory",
-            {"card": card, "memory": _kept(read_memory(run.index)), "findings": ()},
-        ),
+        "memory": ("memory", {"card": card, "memory": memory, "findings": ()}),
         "procedures": ("procedures", {"card": card, "histories": read_procedures(run.index)}),
         "findings": ("findings", {"card": card, "findings": FOUND}),
         "compare": ("compare", {"comparison": compare((card, run), (other, shorter))}),
@@ -310,6 +296,8 @@ def test_what_is_empty_says_so(views: Views, render: Render) -> None:
     empty = RunList(logs="x", cards=(), total=0, matching=0)
     undecided = WhyGraph(cycle=1, nodes=(), edges=())
     page, comparison = views["run"][1]["view"], views["compare"][1]["comparison"]
+    same = replace(comparison, divergence=None, rows=(), of=0)
+    unwritten = replace(page, rows=(), strip=(), of=0)
     for name, values, text in (
         ("runs", {"runs": empty}, "No runs yet"),
         ("runs", {"runs": replace(empty, total=48)}, "No run is like that"),
@@ -318,16 +306,8 @@ def test_what_is_empty_says_so(views: Views, render: Render) -> None:
         ("memory", {"memory": MemoryPage(), "findings": ()}, "No record was written"),
         ("procedures", {"histories": ()}, "has no procedures"),
         ("why", {"graph": undecided, "beside": (None, None), "findings": ()}, "no decision"),
-        (
-            "compare",
-            {"comparison": replace(comparison, divergence=None, rows=(), of=0)},
-            "never differ",
-        ),
-        (
-            "run",
-            {"view": replace(page, rows=(), strip=(), of=0), "findings": FOUND},
-            "Nothing has happened",
-        ),
+        ("compare", {"comparison": same}, "never differ"),
+        ("run", {"view": unwritten, "findings": FOUND}, "Nothing has happened"),
     ):
         assert text in render(name, **values)
 
@@ -487,9 +467,7 @@ def test_a_cycle_of_one_run_alone_is_not_called_the_same(views: Views, render: R
     assert "the same" not in text[text.index('class="cmps"') :]
 
 
-def test_what_was_added_to_a_list_and_taken_out_is_listed_by_cycle(
-    render: Render,
-) -> None:
+def test_what_was_added_to_a_list_and_taken_out_is_listed_by_cycle(render: Render) -> None:
     change = ListChange(cycle=1, added=("[1, 0]",), removed=("[2, 2]",), length=3)
     belief = replace(BELIEF, lists=(ListTrack(path="dirty", changes=(change,)),))
     text = render("beliefs", belief=belief, findings=FOUND.found)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
@@ -146,10 +146,8 @@ async def test_what_the_checks_found_is_shown_when_they_are_done(
 async def test_runs_are_found_by_how_they_ended_and_never_put_beside_themselves(
     client: httpx.AsyncClient, key: str
 ) -> None:
-    pages = [
-        (await client.get("/", params={"query": query})).text
-        for query in ("ended", "ended failure")
-    ]
+    queries = ("ended", "ended failure")
+    pages = [(await client.get("/", params={"query": query})).text for query in queries]
     assert [f"/runs/{key}" in page for page in pages] == [True, False]
     choice = (await client.get("/compare", params={"a": key})).text
     assert ("b=hostile" in choice, f"b={key}" in choice) == (True, False)
@@ -267,17 +265,12 @@ def aware(aware_logs: Path) -> str:
     return f"/runs/{asyncio.run(aware_run(aware_logs, modules=modules)).path.name}"
 
 
-@pytest.fixture(scope="module")
-def aware_cache(aware_logs: Path, aware: str) -> Iterator[RunCache]:
-    made = RunCache(aware_logs)
-    yield made
-    made.end()
-
-
 @pytest.fixture
-async def aware_client(aware_cache: RunCache) -> AsyncIterator[httpx.AsyncClient]:
-    async with asking(aware_cache) as client:
+async def aware_client(aware_logs: Path) -> AsyncIterator[httpx.AsyncClient]:
+    cache = RunCache(aware_logs)
+    async with asking(cache) as client:
         yield client
+    cache.end()
 
 
 async def test_the_last_state_of_a_run_is_shown_of_each_module(

@@ -66,11 +66,7 @@ def test_a_decision_flows_from_what_was_known_to_the_choice() -> None:
 
 def test_a_recalled_record_shows_the_parts_of_its_score() -> None:
     because = ScoreParts(lexical=0.2, dense=0.05)
-    graph = graph_of(
-        explained(
-            recalled=(hit(1).model_copy(update={"why": because}), hit(2)),
-        )
-    )
+    graph = graph_of(explained(recalled=(hit(1).model_copy(update={"why": because}), hit(2))))
     assert graph.sentences == (
         "It recalled record r1, with score 0.25 (lexical +0.20, dense +0.05): fact 1",
         "It recalled record r2, with similarity 0.25: fact 2",
