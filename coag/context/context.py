@@ -58,7 +58,7 @@ from .working_memory import DIALOGUE_LIMIT, Utterance, WorkingMemory
 OWN_CALLS = 1_000
 """Tool calls that are known again in a foreign context."""
 TakeIn = Callable[[Sequence[Percept]], Awaitable[None]]
-"""Has percepts perceived."""
+"""Called with percepts that are to be perceived."""
 _OWN_STATE = ("working_memory", "images", "archive")
 """What of a saved state is no other context's."""
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
@@ -71,7 +71,7 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
 
     budgets: Budgets
     lean: bool = False
-    """Whether prompts leave out what says nothing new; an agent sets it (`prompts`)."""
+    """Whether prompts leave out repetitions; an agent sets it (`prompts`)."""
     _activity: str
     _window: int | None = None
     _typed: tuple[Mapping[str, Any], StateT, bool] | None = None
@@ -107,7 +107,7 @@ class MemoryOwner(DomainHooks[StateT], Generic[StateT]):
         return typed if may_be_shared else typed.model_copy(deep=True)
 
     def foresee(self, outcome: Outcome) -> WorkingMemory:
-        """What `commit` will make of an outcome; raises what it would raise."""
+        """Working memory after `commit` of an outcome; raises what `commit` would raise."""
         before, expected, after = self._foreseen or (None, None, None)
         if before is not self._memory or expected is not outcome or after is None:
             after = self._memory.commit(outcome)
@@ -397,8 +397,8 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
     ) -> None:
         """Takes the next value; archives what has left the dialogue.
 
-        Where an event ends that somebody is served, what working memory let go of is forgotten.
-        A new message is not yet in the transcript (`is_message`).
+        Where somebody else is served from an event on, all that working memory dropped is
+        forgotten. A new message is not yet in the transcript (`is_message`).
         """
         before, self._memory = self._memory, after
         if after.earlier is not before.earlier:
@@ -595,7 +595,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
         self.archive.add(map(said_in, entries[max(0, end - count) : end]))
 
     def _named_arguments(self) -> dict[str, Any]:
-        """What was given; all that counts, where no subclass's constructor decides of it."""
+        """The given arguments; all that count, where no subclass's constructor decides."""
         kinds = type(self).__mro__
         decided = any("__init__" in vars(kind) for kind in kinds[: kinds.index(CoagContext)])
         own = {"rendering": self.rendering, "budgets": self.budgets, "activity": self._activity}

@@ -1,8 +1,8 @@
-"""What was done of the actions that rules count: kept in working memory, so that it lasts.
+"""The calls that rules count, kept in working memory so that they last.
 
-An entry comes of a percept, as every change does: of a tool's return, or of an outcome that is not
-known. What is known to have done nothing does not count. So a batch, a resumed run and a loaded
-state count alike.
+An entry is made from a percept, as every change is: a tool's return, or an unknown outcome. A call
+that is known to have done nothing does not count. So a batch, a resumed run and a loaded state
+count alike.
 """
 
 from __future__ import annotations

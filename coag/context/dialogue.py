@@ -98,7 +98,7 @@ def said_in(event: Percept | ExecutionOutcome) -> Utterance:
         return Utterance(
             source=event.source, own=own, trust=event.trust, content=event.content, at=event.at
         )
-    # Whether it was shown anything untrusted is not looked up: its words vouch for nothing.
+    # Whether it was shown anything untrusted is not looked up: its words confirm nothing.
     return Utterance(
         source="self",
         own=True,
@@ -175,7 +175,7 @@ class Images:
         return named_images([self._uris[image] for image in images])
 
     def keep(self, arrived: Mapping[str, str], memory: WorkingMemory) -> None:
-        """Takes in what a percept brought, and lets go of what the dialogue shows no more."""
+        """Takes in the images of a percept, and drops those that the dialogue shows no more."""
         if arrived or self._stored:
             self._stored = _newest(memory, {**self._stored, **arrived})
 
@@ -271,7 +271,7 @@ class DialogueArchive:
         if self._store is None:
             self._store, self._waiting = InMemoryStore(), list(self._messages)
             self._indexed.clear()
-        # What is said again and again ("Go on.") is found once, as it was said first.
+        # A text that is said many times ("Go on.") is found once, as it was said first.
         records: dict[str, Record] = {}
         for one in (record for message in self._waiting for record in _records(message)):
             if one.id not in self._indexed:
@@ -335,7 +335,7 @@ def _speaker(message: Utterance) -> str:
 
 
 def _records(message: Utterance) -> Iterable[Record]:
-    """A message as records; its own words are the agent's, which nobody else vouches for."""
+    """A message as records; the agent's own words are confirmed by nobody else."""
     trust = Trust.UNTRUSTED if message.own and message.shown_untrusted else message.trust
     origin = Provenance(
         run="",
@@ -357,7 +357,7 @@ def _records(message: Utterance) -> Iterable[Record]:
         )
 
 
-# ---- Texts that were cut, kept whole for a while, and the action that reads on in them ----
+# ---- Texts that were cut, kept whole for a while, and the action that shows the rest ----
 
 
 TEXTS = 20
@@ -411,7 +411,7 @@ class Originals:
 
 
 class ReadMore:
-    """The action `read_more`, an `ActionSource`: offered while there is something to read on in."""
+    """The action `read_more`, an `ActionSource`: offered where a text was cut or is archived."""
 
     def __init__(
         self,

@@ -166,11 +166,11 @@ class DomainHooks(Generic[StateT]):
     def _get_memory_scope(self, state: StateT) -> str | None:
         """Whom the agent serves now, as the scope of his or her records: `user_scope(id)`, or None.
 
-        For a domain that serves many people. What is remembered is this person's from then on,
-        and nobody else's records are recalled, but for those of the agent itself, which it only
-        reads. While it is None, nothing is remembered. When it changes, working memory lets go of
-        what was said and done for the person before. Read the id off what a login returned, never
-        off what somebody wrote. By default one memory for all.
+        For a domain that serves many people. From then on records are written for this person, and
+        only this person's are recalled, with those of the agent itself, which it only reads. While
+        it is None, nothing is remembered. When it changes, working memory drops what was said and
+        done for the person before. Take the id from what a login returned, never from what somebody
+        wrote. By default one memory for all.
         """
         return None
 
@@ -226,7 +226,7 @@ class DomainHooks(Generic[StateT]):
 
     @property
     def keeps_people_apart(self) -> bool:
-        """Whether the domain says whose records are read and written."""
+        """Whether the domain decides whose records are read and written."""
         return type(self)._get_memory_scope is not DomainHooks._get_memory_scope  # pyright: ignore[reportUnknownMemberType] - of any state
 
     def memory_scope(self) -> str | None:
@@ -248,7 +248,7 @@ class DomainHooks(Generic[StateT]):
         """The memory as it is read now: that of the person who is served, where there are many.
 
         Raises:
-            StateError: The domain's hook did not tell whose.
+            StateError: The domain's hook did not say whose.
             ConfigurationError: The memory reads a person's records by itself.
         """
         scope = self.memory_scope()

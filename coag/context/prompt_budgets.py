@@ -16,7 +16,7 @@ from coag._util.text import BYTES_PER_TOKEN
 from coag.schema import Section, Trust, Value, estimate_tokens
 
 KeepText = Callable[[str], str]
-"""Keeps a text that is cut, so that it can be read on, and gives the name to ask for it by."""
+"""Keeps a text that is cut, so that the rest can be read, and gives the name to ask for it by."""
 READ_MORE = "read_more"
 """The action that shows what was left out."""
 FRAME = 20
@@ -29,7 +29,7 @@ _NOTE = 120
 _NEAR = 0.2
 """How far back from its place a cut moves to meet the end of a line, as a part of what is kept."""
 _WORTH = 100
-"""Tokens for which it is worth to begin a text that has no room as a whole."""
+"""Tokens from which on the beginning of a text is shown that has no room as a whole."""
 _FLOORS: Mapping[str, float] = {
     "percepts": 0.25,
     "unsettled": 0.03,
@@ -217,7 +217,7 @@ class MemoryLimits(Value):
     prompt: int = 24_000
     """Tokens of a prompt, the schemas of offered tools included."""
     dialogue: int = 57_600
-    """Characters of messages; the newest message is kept whatever its length."""
+    """Characters of messages; the newest message is kept at any length."""
     results: int = 57_600
     """Characters of the results of past actions; of older ones the beginning is kept."""
 
@@ -264,7 +264,7 @@ class Budgets(Value):
     """Each cognitive module's section."""
 
     def limits(self, window: int | None) -> MemoryLimits:
-        """What follows for working memory from the model's window, None if that is not known."""
+        """The limits of working memory for a model's window; None if that is not known."""
         size = self.window or window or WINDOW
         prompt = max(1, int(size * self.share))
         retained = self.kept or min(int(prompt * _RETAINED_SHARE), _RETAINED_LIMIT)

@@ -58,7 +58,7 @@ PartT = TypeVar("PartT")
 
 
 class EachOnce(Generic[LineT]):
-    """Makes something of each message of a dialogue, once for as long as the message is kept."""
+    """Computes a value for each message of a dialogue, once for as long as the message is kept."""
 
     def __init__(self, make: Callable[[Utterance], LineT]) -> None:
         self._make = make
@@ -66,7 +66,7 @@ class EachOnce(Generic[LineT]):
         self._made: list[LineT] = []
 
     def __call__(self, messages: Sequence[Utterance]) -> list[LineT]:
-        """What is made of these messages: of the last ones, without the first and with more."""
+        """The values of these messages: the last ones, without the first and with more."""
         first = messages[0] if messages else None
         start = next((n for n, one in enumerate(self._known) if one is first), len(self._known))
         shared = len(self._known) - start
@@ -139,10 +139,10 @@ class Chat:
         self._beside: list[ChatLine] = []
         self._costs: list[int] = []
         self.goal_at: int | None = None
-        """Where in the dialogue the goal was said, by somebody who may be taken at his word."""
+        """Where in the dialogue the goal was said, by somebody trusted."""
 
     def part(self, memory: WorkingMemory) -> RenderPart | None:
-        """What was said beside the goal, for its share of the room."""
+        """The dialogue beside the goal, for its share of the room."""
         dialogue, goal, trust = memory.dialogue, memory.goal, memory.goal_trust
         if self._of[0] is not dialogue or self._of[1:] != (goal, trust):
             self._of, lines = (dialogue, goal, trust), self._lines(dialogue)
@@ -266,7 +266,7 @@ class Renderer:
     def __init__(self, budgets: Budgets, rendering: Rendering, originals: Originals) -> None:
         self.budgets = budgets
         self.lean = False
-        """Whether what says nothing new is left out; see `CycleSettings.prompts`."""
+        """Whether repetitions are left out; see `CycleSettings.prompts`."""
         self._rendering = rendering
         self._keep = originals.keep
         self._made: dict[str, tuple[tuple[Any, ...], Any]] = {}
@@ -344,7 +344,7 @@ class Renderer:
         return _joined([*([system] if system.content else []), *messages])
 
     def _room_beside(self, fixed: str, memory: WorkingMemory, material: PhaseMaterial) -> int:
-        """Tokens that are left beside what no prompt can do without.
+        """Tokens that are left beside the parts that every prompt needs.
 
         Where the window is only assumed, what must be whole is whole, and the rest has some room.
 
@@ -397,7 +397,7 @@ class Renderer:
         ]
 
     def _moving(self, memory: WorkingMemory, material: PhaseMaterial) -> list[Part | None]:
-        """What the cycle starts from beside goal and dialogue."""
+        """The parts that a cycle starts from beside goal and dialogue."""
         made_from = (memory.deeds, memory.percepts, memory.dialogue, memory.cycle)
         return [
             self._recalled(memory),

@@ -87,7 +87,7 @@ def spoken_line(message: Utterance) -> tuple[str, int]:
 
 
 def _times(line: tuple[str, int], count: int) -> tuple[str, int]:
-    """A line that stands for so many that are alike."""
+    """One line in place of so many that are alike."""
     if count == 1:
         return line
     text = f"{line[0]} ({count} times)"
@@ -102,7 +102,7 @@ def dialogue_part(
 ) -> RenderPart | None:
     """The last messages, as `lines` has them; not the goal alone once more.
 
-    In a lean prompt one that is said several times in a row stands once, with how many times.
+    A lean prompt shows one that is said several times in a row once, with how many times.
     """
     dialogue, goal = memory.dialogue, memory.goal
     if not dialogue or (len(dialogue) == 1 and dialogue[0].content == goal and not dialogue[0].own):
@@ -160,7 +160,7 @@ def _json(value: Any) -> str:
 
 
 def percepts_part(memory: WorkingMemory) -> RenderPart | None:
-    """What has arrived since the last action; messages are in the dialogue."""
+    """The percepts since the last action; messages are in the dialogue."""
     arrived = (one for one in memory.percepts if one.kind is not PerceptKind.MESSAGE)
     lines = (one_entry(_percept_line(one)) for one in arrived)
     return part_of("percepts", "What just happened", lines, alike=True)
@@ -274,11 +274,11 @@ def _signature(spec: ActionSpec, *, lean: bool) -> str:
     named = cast("dict[str, Any]", properties)
     types = {name: _type_name(schema) for name, schema in named.items()}
     if not lean:
-        told = (
+        shown = (
             f"{name} ({of_type}{'' if name in needed else ', optional'})"
             for name, of_type in types.items()
         )
-        return ", ".join(told) or "none"
+        return ", ".join(shown) or "none"
     short = {name: name if of == "string" else f"{name} ({of})" for name, of in types.items()}
     first = ", ".join(text for name, text in short.items() if name in needed)
     optional = ", ".join(text for name, text in short.items() if name not in needed)

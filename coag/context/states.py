@@ -127,7 +127,7 @@ def load_state(schema: type[StateT], value: Mapping[str, Any]) -> StateT:
 
 
 def own_copy(state: Any) -> Any:
-    """The state for one who may do with it what they like; the same where nothing can be done.
+    """A copy of the state that its receiver may change; an unchangeable state itself.
 
     What is no pydantic model is given as it is.
     """

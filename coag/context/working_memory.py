@@ -94,7 +94,7 @@ class EarlierDialogue(Value):
     def with_message(
         self, speaker: str, text: str, trust: Trust, *, own: bool, characters: int = CHARACTERS
     ) -> EarlierDialogue:
-        """With one more message that has left, the agent's `own` or another's.
+        """The same with one more message that has left, the agent's `own` or another's.
 
         The remarks, with their speakers, may have so many characters.
         """
@@ -110,7 +110,7 @@ class EarlierDialogue(Value):
         )
 
     def summed_up(self, summary: str, messages: int) -> EarlierDialogue:
-        """With a model's summary of so many messages in the place of the remarks on them."""
+        """The same with a model's summary in place of the remarks on so many messages."""
         rest = tuple(one for one in self.remarks if one.number > messages)
         changes = {"summary": summary[:CHARACTERS], "summarized": messages, "remarks": rest}
         return self.model_copy(update=changes)
@@ -206,12 +206,12 @@ class Taint(Value):
     records: tuple[str, ...] = ()
     """Ids of the untrusted records that were recalled."""
     texts: tuple[str, ...] = ()
-    """The newest of it, the agent's own answers since among it."""
+    """The newest untrusted texts, among them the agent's own answers since."""
 
     def with_shown(
         self, sources: Iterable[str] = (), *, records: Iterable[str] = (), text: str = ""
     ) -> Taint:
-        """With more of it; itself where that is nothing new."""
+        """The taint with more text, sources and records; itself where nothing of it is new."""
         named = tuple(dict.fromkeys((*self.sources, *sources)))[-TAINT_SOURCES:]
         recalled = tuple(dict.fromkeys((*self.records, *records)))[-TAINT_SOURCES:]
         texts = self.texts
@@ -225,7 +225,7 @@ class Taint(Value):
 
 
 def _with_recalled(taint: Taint, recalled: RetrievalOutcome) -> Taint:
-    """The taint after what was recalled, and what is only felt to be known."""
+    """The taint after the recalled records, and those on the tip of the tongue."""
     for hit in recalled.records:
         record, origin = hit.record, hit.record.provenance
         if origin.trust is Trust.UNTRUSTED:
@@ -239,9 +239,9 @@ def _with_recalled(taint: Taint, recalled: RetrievalOutcome) -> Taint:
 
 
 def is_untrusted(percept: Percept) -> bool:
-    """Whether a percept brings text from outside that nobody vouches for.
+    """Whether a percept brings untrusted text from outside.
 
-    An impasse does not: it is the cycle's own word on what the agent proposed.
+    An impasse does not: it is the cycle's own report on what the agent proposed.
     """
     return percept.trust is Trust.UNTRUSTED and percept.kind is not PerceptKind.IMPASSE
 
@@ -255,11 +255,11 @@ class GoalCost(Value):
 
 
 _CALLS = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.SETTLED)
-"""Kinds of percepts that tell of a call."""
+"""Kinds of percepts that report on a call."""
 
 
 class CognitiveState(Value):
-    """The trace of the current cycle: one field per phase, None until it has been committed."""
+    """The outcomes of the current cycle: one field per phase, None until it has been committed."""
 
     retrieval: RetrievalOutcome | None = None
     reasoning: ReasoningOutcome | None = None
@@ -356,13 +356,13 @@ class WorkingMemory(SparseValue):
         return self._served(percept.memory_scope, keep_open_turn=brought)._taking(percept)
 
     def of_another(self, percept: Percept) -> bool:
-        """Whether a percept shows what became of an action done for somebody else."""
+        """Whether a percept shows the outcome of an action done for somebody else."""
         scopes = {one.memory_scope for one in self.unsettled if one.intent_id == percept.caused_by}
         settled = percept.kind is PerceptKind.SETTLED
         return settled and bool(scopes) and scopes.isdisjoint(("", self.memory_scope))
 
     def leaves_person(self, event: Percept | Outcome) -> bool:
-        """Whether an event, once taken in, ends that the agent serves whom it serves now."""
+        """Whether, after an event, the agent does not serve its present person any more."""
         scope = event.memory_scope if isinstance(event, Percept | RetrievalOutcome) else None
         return bool(self.memory_scope) and scope is not None and scope != self.memory_scope
 
@@ -419,10 +419,10 @@ class WorkingMemory(SparseValue):
         return {"done": done, "forgotten": {**self.forgotten, **older}}
 
     def _served(self, scope: str | None, *, keep_open_turn: bool) -> WorkingMemory:
-        """As it is for another person: without what was said, found and done for the last one.
+        """Working memory for another person: without what was said, found and done for the last.
 
-        Actions of unknown outcome stay, or they could be done twice; so does who was untrusted.
-        The request of an open turn stays where an action brings the person: it is how he came.
+        Actions of unknown outcome stay, or they could be done twice; so do the names of untrusted
+        sources. The request of an open turn stays where an action brought the person.
         """
         if scope is None or scope == self.memory_scope:
             return self
@@ -545,12 +545,12 @@ class WorkingMemory(SparseValue):
             )
             for one in outcome.executed
         )
-        deeds = (*self.deeds, *done)[-PAST_ACTIONS_LIMIT:]
+        past = (*self.deeds, *done)[-PAST_ACTIONS_LIMIT:]
         changes: dict[str, Any] = {
             "percepts": (),
             "queued": (*self.queued, *outcome.queued),
             "rejections": _rejections(self, acted=any(not one.internal for one in done)),
-            "deeds": _within(deeds, self.limits.results),
+            "deeds": _within(past, self.limits.results),
         }
         if outcome.response is None:
             return changes

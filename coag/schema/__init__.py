@@ -1,10 +1,10 @@
-"""The nouns of `coag`: frozen values that every layer speaks in, and the protocols between layers.
+"""The types of `coag`: frozen values that every layer uses, and the protocols between layers.
 
 A *percept* arrives from outside and alone changes the perceptual state. Each *phase* of a
 *cycle* gives one *outcome*: the state change and the log line at once. *Candidates* are judged
-by *verdicts* into *evaluations*; one is selected and run as an *action*, bracketed by an
-*intent* and a *receipt*. *Records* are units of long-term memory. Everything that happens is a
-`TraceRecord`, and a run's state can be rebuilt from them.
+by *verdicts* into *evaluations*; one is selected and run as an *action*, between an *intent* and a
+*receipt*. *Records* are units of long-term memory. Everything that happens is a `TraceRecord`, and
+a run's state can be rebuilt from them.
 
 Nothing here does input or output, and nothing here knows AutoGen.
 """

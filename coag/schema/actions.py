@@ -44,7 +44,7 @@ class ActionSpec(SparseValue):
 
 
 class ActionCall(Value):
-    """A selected action on its way to being run."""
+    """A selected action that is about to be run."""
 
     id: str
     """The intent's id; tools get it as their call id, servers may log it."""
@@ -109,14 +109,14 @@ class Candidate(Value):
     reason: str = ""
     expected_effect: str = ""
     batch: str | None = None
-    """What the tool calls of one answer share: they are no alternatives (`proposal="native"`)."""
+    """Id shared by the tool calls of one answer: no alternatives (`proposal="native"`)."""
     call_id: str = ""
     """The model's own id of its tool call; empty where it called none, or gave no id of its own."""
     draft_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """The model's own score where one call gave candidates and scores (`depth="compact"`)."""
     unsettled: tuple[UnsettledAction, ...] = ()
     """For constraints: the external actions whose outcome is not known. While there is one, the
-    perceptual state may not be what it says. Empty in the trace."""
+    perceptual state may be wrong. Empty in the trace."""
 
 
 class Verdict(Value):
@@ -183,15 +183,15 @@ class Evaluation(Value):
 def numbered(evaluations: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
     """The survivors in the order of their numbers in prompts: by predicted gain, the best first.
 
-    Small models favour the first item of a list, whatever its text; so what the domain
-    foresees decides what does. Without gains it is the order of the proposal.
+    Small models favour the first item of a list, so the domain's prediction decides the order.
+    Without gains it is the order of the proposal.
     """
     survivors = (judged for judged in evaluations if judged.survived)
     return tuple(sorted(survivors, key=lambda judged: -(judged.gain or 0.0)))
 
 
 UNPARSED = "unparsed"
-"""Stands for arguments that are no JSON object: under it they are recorded as they were written."""
+"""Key under which arguments that are no JSON object are recorded, as they were written."""
 
 
 def parsed_arguments(written: str) -> dict[str, Any]:

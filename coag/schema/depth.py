@@ -13,18 +13,18 @@ Depth = Literal["full", "compact", "auto"]
 
 
 class DepthAdvice(Value):
-    """What a module that learns which depth pays says of a cycle (`DepthAdviser`)."""
+    """The advice of a module that learns which depth pays (`DepthAdviser`)."""
 
     depth: Literal["one_call", "full"]
     probability: float = Field(ge=0, le=1)
-    """With which it was drawn: the logged propensity."""
+    """The probability with which it was drawn: the logged propensity."""
     why: str
     source: str
     """The module's name."""
 
 
 class DepthEvidence(SparseValue):
-    """What the depth of a cycle is chosen by; only what holds is written down."""
+    """The conditions that decide a cycle's depth; only those that hold are written down."""
 
     SPARSE = frozenset(
         {
@@ -44,22 +44,22 @@ class DepthEvidence(SparseValue):
     """Digests of the goal and the state, and behind the dash of what was just said; procedures are
     compiled for one."""
     only_call: str = ""
-    """The one call that nothing in force forbids, where there is one alone."""
+    """The only call that nothing in force forbids, where there is exactly one."""
     procedure: str = ""
     """The compiled procedure for this situation: what it calls, and how it has done so far."""
     foreseen: str = ""
     """The one call that brings the goal nearer by the domain's forward model and value, where all
     others do clearly less."""
     news: tuple[str, ...] = ()
-    """What has happened that only a model can weigh; then what code foresees is not relied on."""
+    """Events that only a model can weigh; after them the predictions of code are not relied on."""
     answers_only: bool = False
-    """True where a budget leaves nothing but an answer."""
+    """True where a budget leaves room for an answer only."""
     impasse: bool = False
     """True if no candidate survived in the last cycle."""
     disagreed: tuple[str, ...] = ()
     """Fields of the state in which the last action did not lead to what was predicted."""
     stakes: tuple[str, ...] = ()
-    """Calls that may be made now and that much depends on, each with the reason."""
+    """Calls that may be made now and have a lot at stake, each with the reason."""
     advice: DepthAdvice | None = None
     """What a module advises; asked for only where nothing else decides."""
 

@@ -84,7 +84,7 @@ def import_name(value: object) -> str:
 
 
 def from_import_name(name: str) -> Any:
-    """What an import name names; its module is imported, which runs its code.
+    """The value of an import name; its module is imported, which runs its code.
 
     Where the variable `AUTOGEN_ALLOWED_PROVIDER_NAMESPACES` is set, only modules of the packages
     that it lists, of AutoGen and of coag are imported, and the script itself.
@@ -124,7 +124,7 @@ def _listed(variable: str) -> Iterable[str]:
 
 
 def from_users_name(name: str) -> Any:
-    """What an import name names that the user gave or trusts: a module of this folder, too.
+    """The value of an import name that the user gave or trusts, also of a module in this folder.
 
     As with `python -m`, except that the current folder is looked through last, and only where
     nothing else has the name: no file of a folder of runs takes the place of another module.
@@ -142,7 +142,7 @@ def from_users_name(name: str) -> Any:
 
 
 def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False) -> Any:
-    """What an import name that a run gives names, if the user trusts its module.
+    """The value of an import name in a run, if the user trusts the name's module.
 
     A run may be a stranger's, and importing runs code. So nothing is imported but modules that
     the user named, and of the project's own packages nothing but the factories of its case study.
@@ -245,10 +245,10 @@ def _is_script(module: str) -> bool:
 def check_own_code(found: object, name: str) -> None:
     """Refuses functions and classes of Python itself: none of them is a part of an agent.
 
-    A component or a run that was meddled with could else name `os:system` as a rule.
+    Otherwise a manipulated component or run could name `os:system` as a rule.
 
     Raises:
-        ConfigurationError: It is one of them, under whatever name it was found.
+        ConfigurationError: It is one of them, also under another name.
     """
     home = getattr(found, "__module__", None)
     modules = [name.partition(":")[0], home if isinstance(home, str) else ""]
@@ -339,7 +339,7 @@ class Declarable(Protocol):
 
 
 class Imported(Value):
-    """What an import name names, or what the class there makes of some arguments."""
+    """The value of an import name, or what that class makes of some arguments."""
 
     name: str = Field(pattern=r"^[^:\s]+:[^:\s]+$")
     """`module:qualname`."""
@@ -375,7 +375,7 @@ class Imported(Value):
         """The value; its module is imported, which runs its code.
 
         Only what `of` describes is made: a pydantic model, a dataclass, a `Declarable`, or an
-        object that holds nothing. Any other class would be called with whatever is in a file.
+        object that holds nothing. Any other class would be called with arguments that a file chose.
 
         Raises:
             ConfigurationError: There is no such thing, it is Python's own, or it is not made

@@ -47,7 +47,7 @@ class AnswerDetails(Value):
     """What a client gave beside the text, the tool calls, the usage and the finish reason."""
 
     ended: Literal["text", "calls", "nothing", "raised", "cancelled"]
-    """What the request came to; `nothing` is a stream that ended without a result."""
+    """The result of the request; `nothing` is a stream that ended without one."""
     thought: str | None = None
     """The model's own thought, where its client separates it."""
     cached: bool = False
@@ -58,8 +58,8 @@ class AnswerDetails(Value):
     stream: str | None = None
     """The text of all pieces, where it is not `raw`."""
     logprobs: tuple[Any, ...] | None = None
-    """Of each token of the answer its text, log probability, bytes and, as pairs of probability
-    and bytes, its rivals; where the client gave them, and the answer holds no secret."""
+    """For each token of the answer its text, log probability, bytes and its alternatives, as pairs
+    of probability and bytes; where the client gave them, and the answer holds no secret."""
     exact: dict[str, Any] | None = None
     """`content`, `thought`, `stream` and `logprobs` with half characters (lone surrogates)
     escaped, where there are any: they can be in no UTF-8 file."""
@@ -77,7 +77,7 @@ SentMessage = Annotated[dict[str, Any], WrapValidator(_as_it_is)]
 
 
 class ModelCall(Value):
-    """One request to a model and what came of it; failed ones included."""
+    """One request to a model and its result; failed ones included."""
 
     record: Literal["model_call"] = "model_call"
     id: str

@@ -97,10 +97,10 @@ class RetrievalOutcome(_OutcomeBase, SparseValue):
     left_out: tuple[str, ...] = ()
     """Ids of records that were recalled too, for which the prompt had no room; best first."""
     felt: tuple[FeltRecord, ...] = ()
-    """What is on the tip of the tongue; not written down where nothing is."""
+    """Records on the tip of the tongue; not written down where there are none."""
     doubted: tuple[str, ...] = ()
-    """Ids of records that memory left out: untrusted sources alone vouch for them, and they are not
-    sure enough; not written down where there are none."""
+    """Ids of records that memory left out: only untrusted sources confirm them, and they are too
+    uncertain; not written down where there are none."""
     summary: str = ""
     """What a model made of the messages that have left the dialogue (`summarize=True`)."""
     summarized: int = 0
@@ -185,7 +185,7 @@ class ExecutionStatus(StrEnum):
     """An impasse: nothing was selected, so nothing was run."""
     DONE = "done"
     FAILED = "failed"
-    """The action ran and failed, or broke off; its percept says how."""
+    """The action ran and failed, or was interrupted; its percept says how."""
     REFUSED = "refused"
     """A constraint forbade it at the last moment; it was not run."""
 

@@ -128,7 +128,7 @@ class LazySink(Protocol):
 
 
 class CognitiveModule(Protocol):
-    """A cognitive module behind the seam: it observes and contributes, and never acts."""
+    """A cognitive module: it observes and contributes, and never acts."""
 
     name: str
 
@@ -185,11 +185,11 @@ class Detachable(Protocol):
 
 
 class Environment(Protocol):
-    """What an agent acts in, where it can give its whole state and be put back into it.
+    """An agent's environment that can give its whole state and be put back into it.
 
     The agent never sees that state: it goes into the trace's snapshots, for replays and forks.
     One that a fork may act in has a member `is_copy` that is True: what is done in it is done
-    nowhere else. Only such a one is put back.
+    nowhere else. Only a copy is put back.
     """
 
     async def snapshot(self) -> Any:

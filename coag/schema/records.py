@@ -58,7 +58,7 @@ class Event(Value):
 
 
 class Fact(Value):
-    """What is so (semantic memory), in a form that a later statement can be compared with."""
+    """A fact (semantic memory), in a form that can be compared with a later statement."""
 
     subject: str = Field(min_length=1)
     """What it is about."""
@@ -106,12 +106,12 @@ class ValidityInterval(Value):
 
 
 class Lineage(Value):
-    """What a record has to do with others, by their ids."""
+    """Relations of a record to others, by their ids."""
 
     derived_from: tuple[str, ...] = ()
     """What it was concluded from; revoking one of these revokes it."""
     contradicts: tuple[str, ...] = ()
-    """Records that hold at the same time and say otherwise."""
+    """Records that hold at the same time and contradict it."""
     also_from: tuple[Provenance, ...] = ()
     """Further origins of the same text, oldest first."""
     earlier: tuple[ValidityInterval, ...] = ()
@@ -182,7 +182,7 @@ _LEAST_SHOWN = 0.005
 
 
 class ScoreParts(SparseValue):
-    """Why a record came: what each part adds to its score.
+    """Why a record was recalled: what each part adds to its score.
 
     The parts add up to the score, before that is clamped to 0..1.
     """
@@ -198,7 +198,7 @@ class ScoreParts(SparseValue):
     episode: float = 0.0
     """How well its episode as a whole answers the query."""
     source: float = 0.0
-    """It stems from the one whom the query names."""
+    """Its source is the one that the query names."""
     form: float = 0.0
     """It says much, or asks instead of stating."""
     recency: float = 0.0
@@ -236,17 +236,17 @@ class RecalledState(SparseValue):
     SPARSE = frozenset({"unconfirmed", "yields_to"})
 
     gist: str | None = None
-    """A short form that stands for the text; the text itself is as it was."""
+    """A short form used in place of the text; the text itself is unchanged."""
     strength: float = Field(ge=0.0, le=1.0)
-    """What is left of it."""
+    """How much of it is retained."""
     confidence: float = Field(ge=0.0, le=1.0)
     """How sure it is where it comes from."""
     doubtful: bool = False
-    """Whether that is so little that it should be said."""
+    """Whether the confidence is so low that a reader should be warned."""
     age: float = Field(ge=0.0)
     """Days since it was encoded."""
     flashbulb: bool = False
-    """Whether it was encoded with great feeling, and stays."""
+    """Whether it was encoded with strong feeling, and does not fade."""
     unasked: bool = False
     """Whether it came to mind by itself, and answers no question."""
     unconfirmed: bool = False
@@ -256,7 +256,7 @@ class RecalledState(SparseValue):
 
 
 class FeltRecord(Value):
-    """A record that is on the tip of the tongue: that it is known is felt, what it says is not."""
+    """A record on the tip of the tongue: memory knows that it has it, but not what it says."""
 
     id: str
     cue: str

@@ -113,7 +113,7 @@ class Written(Value):
     id: str
     """The record's id, or `NAME@VERSION` of a procedure."""
     content: dict[str, Any]
-    """The record or the version; of what was `revoked`, all that went with it and why."""
+    """The record or the version; with `revoked`, all that was revoked with it and why."""
     decision: str = ""
     """What the write policy said of it; empty where it was not asked."""
 

@@ -34,7 +34,7 @@ class Value(BaseModel):
 class SparseValue(Value):
     """A value some of whose fields are written down only where they differ from their defaults.
 
-    So what was written before there were such fields, and what has no use for them, stays the same.
+    So older values, and values that do not use them, are written as before.
     """
 
     SPARSE: ClassVar[frozenset[str]] = frozenset()
@@ -112,7 +112,7 @@ class CountingIds:
     """Ids that count up per kind; the same calls give the same ids, so runs can be replayed.
 
     Args:
-        prefix: Stands before every id, e.g. a run's id, where ids must be unique across runs.
+        prefix: Put before every id, e.g. a run's id, where ids must be unique across runs.
         counts: Where to continue (see `save`).
     """
 

@@ -38,7 +38,7 @@ in a quarter fewer records a second and answers half as fast."""
 
 @contextmanager
 def chroma_errors(location: Path | Server) -> Generator[None]:
-    """Turns whatever Chroma, its server or the disk raise into our error.
+    """Turns any error of Chroma, its server or the disk into ours.
 
     Chroma's client raises ChromaError, ValueError, httpx errors and, for an answer that it does
     not understand, a bare Exception.

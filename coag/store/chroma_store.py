@@ -264,8 +264,8 @@ class _ChromaTable:
         if begun is not None and not is_made_with(found, self.embedder):
             raise ConfigurationError(
                 f"The store at {self._location} is being re-embedded for embedder "
-                f"{metadata_of(begun).get('embedder')!r}, and that was not completed. Go on where "
-                "it stopped, with this embedder: `coag memory reembed`."
+                f"{metadata_of(begun).get('embedder')!r}, and that was not completed. "
+                "Complete it with this embedder: `coag memory reembed`."
             )
         if found is None:
             with chroma_errors(self._location):

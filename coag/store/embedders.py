@@ -36,7 +36,7 @@ class Embedder(Protocol):
 
     @property
     def minimum_similarity(self) -> float:
-        """Cosine below which two texts have nothing to do with each other, 0..1."""
+        """Cosine below which two texts are unrelated, 0..1."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

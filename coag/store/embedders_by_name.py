@@ -36,7 +36,7 @@ def chroma_embedder(
         function: Called with a list of texts, from a worker thread, one call at a time. Its
             `embed_query`, where it has one, is used for queries.
         name: Names the model exactly; None asks the function for its name and its model's.
-        minimum_similarity: Cosine below which texts have nothing to do with each other; 0 keeps
+        minimum_similarity: Cosine below which texts are unrelated; 0 keeps
             everything, measure it for the model in use.
 
     Raises:
@@ -87,7 +87,7 @@ class ChromaEmbedder:
             try:
                 return np.asarray(function(input=list(texts)), dtype=np.float32)
             # The function is somebody else's code and may raise anything; a store promises its
-            # callers RecordStoreError for whatever keeps it from answering.
+            # callers RecordStoreError for any failure to answer.
             except Exception as error:
                 raise RecordStoreError(f"Embedder {self.name!r} failed: {error!r}") from error
 

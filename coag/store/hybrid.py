@@ -30,7 +30,7 @@ _SAYS_MUCH = math.log1p(32)
 """A text of 32 words or more counts as one that says much; of fewer, by their logarithm."""
 _BEST_OF_EPISODE = 3
 _RELEVANT = 0.15
-"""Share of a query's words, or weight of neighbours, from which on a record has to do with it."""
+"""Share of a query's words, or weight of neighbours, from which on a record is related to it."""
 
 
 class RankCandidate(NamedTuple):
@@ -71,7 +71,7 @@ def rank(
     named: Sequence[str] = (),
     minimum: float = 0.0,
 ) -> list[Ranked]:
-    """The candidates that have to do with the query, best first; then newest, then by id.
+    """The candidates that are related to the query, best first; then newest, then by id.
 
     Args:
         candidates: What may answer, and its neighbours.
@@ -215,7 +215,7 @@ _WORD = re.compile(r"\w+")
 _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot", "t")
 )
-"""Words that turn what is said into its contrary; `t` is what is left of "isn't"."""
+"""Words that negate a statement; `t` is what is left of "isn't"."""
 
 
 def without_repeats(

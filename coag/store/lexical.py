@@ -227,7 +227,7 @@ _ROWS_AT_ONCE = 500
 _MOST = 400
 """Rows of a word that are looked at, the newest; how many a common one has is estimated."""
 _UNKNOWN = 0.5
-"""What a word that no record has counts, as a part of its rarity: it separates none of them."""
+"""Weight of a word that no record has, as a part of its rarity: it separates none of them."""
 _COUNTS_KEPT = 10_000
 _CHANGE = 0.02
 """Counts hold while the size of the index has changed by no more than this part."""
@@ -241,7 +241,7 @@ _NOT_ITS_FAULT = frozenset(
         *("TOOBIG", "INTERRUPT"),
     )
 )
-"""Failures of the disk, of rights, of others who write: the file itself may be sound."""
+"""Failures of the disk, of permissions, of other writers: the file itself may be intact."""
 
 
 class LexiconError(RecordStoreError):
@@ -389,8 +389,8 @@ class Lexicon:
         there. Words that are in very many records propose none, if there are others: they would
         weigh least.
 
-        What is on other shelves has no influence. Of the records whose ids are in `besides` comes
-        what they share, whatever that is and wherever they are.
+        Other shelves have no influence. The records whose ids are in `besides` come with what they
+        share, from any shelf, even if it is nothing.
         """
         with self._reading() as db:
             sizes = _sizes(db)

@@ -25,7 +25,7 @@ FIXED_FIELDS = ("type", "scope", *_OF_ORIGIN, "created_at", "short_id", "subject
 CURRENT = "current"
 """Field that is true while no other record superseded this one."""
 METADATA_PREFIX = "m."
-"""Stands before the names of metadata in flat fields."""
+"""Prefix of the names of metadata in flat fields."""
 SHORT_ID_LENGTH = 8
 """Length of the short form of an id that models are shown."""
 _LARGEST_EXACT = 2**53

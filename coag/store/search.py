@@ -26,7 +26,7 @@ class Ranking(Value):
     episode: float = Field(default=0.2, ge=0.0)
     """Of the mean of the three best records of its episode."""
     source: float = Field(default=0.18, ge=0.0)
-    """For a record that stems from the one source which the query names."""
+    """For a record of the one source that the query names."""
     question: float = Field(default=0.09, ge=0.0)
     """Taken from a record that asks: questions seldom answer."""
     length: float = Field(default=0.15, ge=0.0)
@@ -64,7 +64,7 @@ class Search:
     """A question to a store of records."""
 
     text: str | None
-    """What to look for; None lists whatever matches the rest, newest first, with score 1."""
+    """What to look for; None lists all that meets the rest, newest first, with score 1."""
     kind: MemoryKind
     k: int = 5
     """At most this many records come back."""

@@ -222,7 +222,7 @@ def file_hash(path: Path) -> str:
 
 
 def seal_of(trace: Path) -> Seal | None:
-    """What a closed trace came to: how many records it has, and its last hash.
+    """The seal of a closed trace: how many records it has, and its last hash.
 
     Args:
         trace: A run's `trace.jsonl`.

@@ -31,7 +31,7 @@ _AT = re.compile(rb'[{,]"at":"([0-9T:.Z+-]{10,40})"')
 NO_ENVIRONMENT = b'"environment":null}}\n'
 """How a line ends whose snapshot holds no environment."""
 _MOST = 10**9
-"""Cycles beyond which a number is none of a cycle."""
+"""Greatest number of a cycle; a larger one is none."""
 _SHORTEST = 48
 """Bytes; fewer than those of any record: a number, a body, its kind, a time and a cycle."""
 _NAMES = (b'"seq"', b'"body"', b'"record"')
@@ -177,7 +177,7 @@ class TraceIndex:
         """True once a record was met."""
         self._same = SameFile()
         self._void = ""
-        """Why what was scanned says nothing any more; empty where it does."""
+        """Why what was scanned is not valid any more; empty where it is."""
 
     # ---- scanning ----
 

@@ -27,7 +27,7 @@ def read_trace(
     The last line of a run that was killed may be truncated. That is reported after all whole
     lines were given. So is a line whose hash does not fit, before it is given: what it holds can
     be read, and the run can be continued, but somebody changed the trace. `read_lines` gives the
-    lines of a trace whatever is wrong with them.
+    lines of any trace, with what is wrong with each.
 
     Args:
         path: A run's `trace.jsonl`.

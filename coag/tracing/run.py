@@ -56,7 +56,7 @@ class Parent(Value):
 
 
 class Seal(Value):
-    """What a finished trace came to, so that lines missing at its end are found."""
+    """The length and last hash of a finished trace, so that lines missing at its end are found."""
 
     records: int
     hash: str

@@ -1,4 +1,4 @@
-"""What ties a run to something that those who can write its folder do not have.
+"""Proofs about a run that those who can only write its folder cannot forge.
 
 A signature needs a private key; a witness is a file that is kept elsewhere. Both say the same of a
 run: how many records its trace has, the hash of the last, and the SHA-256 of the files beside it.
@@ -159,7 +159,7 @@ def sign_run(run: Path, at: datetime) -> Statement:
 
 
 def seal_problems(run: Path, key: str | Path | None) -> Iterator[str]:
-    """What speaks against a run's signature, as sentences; nothing where it holds.
+    """What is wrong with a run's signature, as sentences; nothing where it is valid.
 
     Args:
         run: The run's folder.
@@ -341,7 +341,7 @@ def _line_hash(before: str, fields: Mapping[str, Any]) -> str:
 def witness_problems(
     run: Path, entries: list[Witnessed], heads: Mapping[int, str]
 ) -> tuple[list[str], list[str]]:
-    """What speaks against a run by what was witnessed of it: violations, and remarks.
+    """What the witness's entries say against a run: violations, and remarks.
 
     Args:
         run: The run's folder.
@@ -360,7 +360,7 @@ def witness_problems(
         problems = (f"The witness saw {one}" for one in _differences(newest, now))
         return [*wrong, *problems], []
     more = now.records - newest.records
-    return wrong, [f"The last {more} records were not witnessed: the run went on since."]
+    return wrong, [f"The last {more} records were not witnessed: the run continued since."]
 
 
 def _ended(run: Path) -> bool:

@@ -51,7 +51,7 @@ _TURN_STATUS = {"error": "failed", "cancelled": "cancelled"}
 """The status of a turn in which nothing was called, by the reason of its end; otherwise `done`."""
 
 _ACTS = frozenset({"outcome", "model_call", "intent", "receipt", "written"})
-"""Records after which a cycle has begun to act: percepts that follow are what it brought about."""
+"""Records after which a cycle has begun to act: percepts that follow are its effects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ def _of_type(outcome: Outcome | None, kind: type[_OutcomeT]) -> _OutcomeT | None
 
 
 def _named_cycle(record: TraceRecord) -> int:
-    """The cycle that a record shows to be at work; 0 if it is between two cycles."""
+    """The cycle in which a record was made; 0 if it is between two cycles."""
     if isinstance(record, Percept | TurnStart | TurnEnd | Snapshot):
         return 0
     return 0 if record.record == "actions" else max(record.cycle, 0)

@@ -394,7 +394,7 @@ COLUMNS: dict[TableName, tuple[Column, ...]] = {
         _must("created_at", datetime, "when the record was made, UTC", "hit.record.created_at"),
         _must("run", str, "the run it was learned in", "hit.record.provenance.run"),
         _must("source", str, "who or what it was learned from", "hit.record.provenance.source"),
-        _must("source_kind", str, "agent, or the kind of percept it rests on",
+        _must("source_kind", str, "agent, or the kind of percept it is based on",
               "hit.record.provenance.source_kind"),
         _must("trust", str, "developer, user or untrusted", "hit.record.provenance.trust"),
     ),

@@ -63,7 +63,7 @@ _MOST = 2_000
 _PAUSE = 0.02
 """Seconds without a new record after which the run is taken to wait for something itself."""
 _PAUSES = 50
-"""So many such times at most, a batch is held back: a run that never waits gets its pages too."""
+"""A batch is held back at most so many such times: a run that never waits gets its pages too."""
 
 
 class PageMaker(Protocol):
@@ -233,7 +233,7 @@ class TraceWriter:
         lines = b"".join(self._held)
         self._held.clear()
         self._held_bytes = 0
-        # Cleared only when it worked: whatever goes wrong, nothing may be written after it.
+        # Cleared only when it worked: after any failure nothing may be written.
         self._failed = True
         self._file.append(lines)
         self._size += len(lines)
@@ -312,7 +312,7 @@ class TraceWriter:
                 self._give_up_pages(pages, error)
 
     def _check_in_place(self) -> None:
-        """Nothing may act whose record nobody would find."""
+        """No action may run whose record nobody would find."""
         self._refuse_if_failed()
         try:
             self._file.check_in_place(self._size)
