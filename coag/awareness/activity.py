@@ -36,7 +36,6 @@ from .dynamics import (
     best,
     bounded_focus,
     bounded_world,
-    left_between,
     weighed_goals,
 )
 from .fields import Names, NonBlank
@@ -519,9 +518,8 @@ class ActivityUpdater:
         after = after.model_copy(update={"attention": after.attention.without(*settled)})
         by_itself = self.dynamics.model_copy(update={"projection": None})
         pursued = () if status.goal is None else (status.goal,)
-        state = advanced(before.state, after, by_itself, staying=pursued).state
+        state = advanced(before.state, after, by_itself, staying=pursued)
         if self.dynamics.projection is not None:
             state, status = _looked_ahead(state, status, self.dynamics.projection)
         state = bounded(state, self.settings, status.goal)
-        left = archived(left_between(after, state), after.goals, after.step, after.at)
-        return ActivityStep(state, status, left)
+        return ActivityStep(state, status, archived(after, state))

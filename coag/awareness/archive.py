@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import inf
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -30,7 +30,7 @@ from coag.schema import (
 )
 from coag.store import RecordStore, Search
 
-from .dynamics import Left, ReturnSettings
+from .dynamics import ReturnSettings
 from .fields import Share, Step
 from .goals import Goal, GoalGraph
 from .names import NameResolver, all_forms
@@ -39,6 +39,7 @@ from .state import AwarenessState, Entity, Relationship, WorldModel
 
 # ---- What is archived ----
 
+_Thing = TypeVar("_Thing")
 _CONTEXT = 20
 """How many linked goals an archived goal contains."""
 
@@ -141,25 +142,34 @@ class ApartArchive(Archive, Protocol):
         ...
 
 
-def archived(
-    left: Left, before: GoalGraph, step: int, at: datetime | None = None
-) -> tuple[ArchivedItem, ...]:
-    """The items to archive of what left: goals as they were before, things with relationships."""
-    by_id = {one.id: one for one in before.goals} if left.goals else {}
+def archived(before: AwarenessState, after: AwarenessState) -> tuple[ArchivedItem, ...]:
+    """What one state has and the next has no more: goals, and things with what related them."""
+    old, new, step, at = before.world, after.world, after.step, after.at
+    goals = _lost(before.goals.goals, after.goals.goals, lambda one: one.id)
+    by_id = {one.id: one for one in before.goals.goals} if goals else {}
     edges: defaultdict[str, list[Relationship]] = defaultdict(list)
-    for edge in left.relationships:
+    for edge in _lost(old.relationships, new.relationships, lambda one: one.key):
         for end in {edge.source, edge.target}:
             edges[end].append(edge)
     return (
         *(
-            ArchivedGoal(goal=goal, context=_linked(goal, by_id)[:_CONTEXT], step=step, at=at)
-            for goal in left.goals
+            ArchivedGoal(goal=one, context=_linked(one, by_id)[:_CONTEXT], step=step, at=at)
+            for one in goals
         ),
         *(
             ArchivedEntity(entity=one, relationships=tuple(edges[one.name]), step=step, at=at)
-            for one in left.entities
+            for one in _lost(old.entities, new.entities, lambda one: one.name)
         ),
     )
+
+
+def _lost(
+    before: tuple[_Thing, ...], after: tuple[_Thing, ...], key: Callable[[_Thing], Hashable]
+) -> tuple[_Thing, ...]:
+    if before is after:
+        return ()
+    known = set(map(key, after))
+    return tuple(one for one in before if key(one) not in known)
 
 
 def _linked(goal: Goal, by_id: Mapping[str, Goal]) -> tuple[Goal, ...]:

@@ -304,24 +304,9 @@ def _attention_texts(state: AwarenessState) -> list[str]:
     return [one.description for one in state.attention.items if one.source != PROJECTED]
 
 
-# ---- Bounds, and what left ----
+# ---- Bounds ----
 
 _Thing = TypeVar("_Thing")
-
-
-class Left(Value):
-    """The goals and things that left a state, each as it was then."""
-
-    goals: tuple[Goal, ...] = ()
-    entities: tuple[Entity, ...] = ()
-    relationships: tuple[Relationship, ...] = ()
-
-
-class Decayed(Value):
-    """A state without what faded, and that."""
-
-    state: AwarenessState
-    left: Left = Left()
 
 
 def best(
@@ -363,31 +348,12 @@ def bounded_focus(state: AwarenessState, attention: int, transitions: int) -> Aw
     )
 
 
-def left_between(before: AwarenessState, after: AwarenessState) -> Left:
-    """What one state has and the next one has no more."""
-
-    def lost(
-        one: tuple[_Thing, ...], other: tuple[_Thing, ...], key: Callable[[_Thing], Any]
-    ) -> tuple[_Thing, ...]:
-        if one is other:
-            return ()
-        known = set(map(key, other))
-        return tuple(thing for thing in one if key(thing) not in known)
-
-    old, new = before.world, after.world
-    return Left(
-        goals=lost(before.goals.goals, after.goals.goals, lambda one: one.id),
-        entities=lost(old.entities, new.entities, lambda one: one.name),
-        relationships=lost(old.relationships, new.relationships, lambda one: one.key),
-    )
-
-
 # ---- Decay ----
 
 
 def decayed(
     state: AwarenessState, settings: DecaySettings, *, staying: Collection[str] = ()
-) -> Decayed:
+) -> AwarenessState:
     """The state without what faded: goals first, then what nothing names any more.
 
     Pure. What the program declared, the protocol and the scan patterns stay as they are, and so do
@@ -408,8 +374,7 @@ def decayed(
         if goal.is_open:
             held += (goal.description, goal.completion_criteria or "")
     world = decayed_world(state.world, state.step, settings, held=held, salient=salient)
-    after = after.model_copy(update={"goals": goals, "world": world})
-    return Decayed(state=after, left=left_between(state, after))
+    return after.model_copy(update={"goals": goals, "world": world})
 
 
 def _decayed_goals(

@@ -400,6 +400,6 @@ class DynamicEngine(_Engine):
         after = updated(before, observation, self._clock.now(), resolver=self._resolver)
         result = advanced(before, after, self._dynamics)
         if self._archive is not None:
-            await self._archive.put(archived(result.left, after.goals, after.step, after.at))
-        self._state = result.state
+            await self._archive.put(archived(after, result))
+        self._state = result
         return self._state

@@ -8,7 +8,7 @@ from datetime import datetime
 from coag.errors import AwarenessError, ObservationError
 from coag.schema import folded
 
-from .dynamics import Decayed, DynamicsSettings, decayed, learned
+from .dynamics import DynamicsSettings, decayed, learned
 from .goals import Goal, GoalDraft, GoalGraph, GoalOutcomes
 from .names import EngineSettings, NameIndex, NameResolver
 from .observation import Observation, ObservedEntity, ObservedGoal
@@ -251,7 +251,7 @@ def advanced(
     settings: DynamicsSettings,
     *,
     staying: Collection[str] = (),
-) -> Decayed:
+) -> AwarenessState:
     """The state after a step as it changes by itself: learning, decay, projection.
 
     Pure. With nothing switched on it is `after`. Goals with the ids in `staying` do not fade.
@@ -261,10 +261,6 @@ def advanced(
         state = learned(before.goals, state, settings.learning)
     if ahead is not None:
         state = with_readings(state, ahead)
-    result = Decayed(state=state)
     if decay is not None and before.step // decay.every != after.step // decay.every:
-        result = decayed(state, decay, staying=staying)
-    if ahead is None:
-        return result
-    state = with_warnings(result.state, project(result.state, ahead))
-    return result.model_copy(update={"state": state})
+        state = decayed(state, decay, staying=staying)
+    return state if ahead is None else with_warnings(state, project(state, ahead))

@@ -31,7 +31,7 @@ from coag.awareness import (
     WorldModel,
 )
 from coag.awareness.archive import archived, recalled, with_goal
-from coag.awareness.dynamics import Left, decayed
+from coag.awareness.dynamics import decayed
 from coag.awareness.goals import GoalOutcomes
 from coag.awareness.names import NameResolver
 from coag.awareness.updating import updated
@@ -79,12 +79,13 @@ async def returned(
 
 async def test_a_closed_goal_returns_as_it_left_when_it_is_mentioned() -> None:
     store, graph = archive(), GoalGraph(goals=(SCRAPER,))
-    gone = decayed(state(goals=graph), DecaySettings())
-    assert gone.state.goals.goals == ()
-    await store.put(archived(gone.left, graph, 100))
-    back = await returned(gone.state, wants("build a WEB  scraper"), store)
+    before = state(goals=graph)
+    gone = decayed(before, DecaySettings())
+    assert gone.goals.goals == ()
+    await store.put(archived(before, gone))
+    back = await returned(gone, wants("build a WEB  scraper"), store)
     assert back.goals.goals == (SCRAPER.model_copy(update={"updated_step": 101}),)
-    assert decayed(back, DecaySettings()).state.goals == back.goals
+    assert decayed(back, DecaySettings()).goals == back.goals
 
 
 @pytest.mark.parametrize("reference", ["Build a web scraper", "00000001"])
@@ -100,9 +101,11 @@ async def test_a_change_of_an_archived_goal_finds_it_by_words_or_id(reference: s
 async def test_a_thing_returns_with_its_relationships_by_any_of_its_names() -> None:
     edge = Relationship(source="red fox", type="eats", target="hen", step=4)
     hen = Entity(name="hen", type="animal")
-    items = archived(Left(entities=(FOX, hen), relationships=(edge,)), GoalGraph(), 9)
+    world = WorldModel(entities=(FOX, hen), relationships=(edge,))
+    items = archived(state(world=world), state())
+    when: dict[str, Any] = {"step": 100, "at": NOW}
     assert items == tuple(
-        ArchivedEntity(entity=one, relationships=(edge,), step=9) for one in (FOX, hen)
+        ArchivedEntity(entity=one, relationships=(edge,), **when) for one in (FOX, hen)
     )
     store = archive()
     await store.put(items[:1])
@@ -168,9 +171,9 @@ WRITE = Goal(
 
 async def test_a_goal_brings_back_what_it_serves_and_waits_for() -> None:
     graph, store = GoalGraph(goals=(LEARN, INSTALL, WRITE)), archive()
-    await store.put(archived(Left(goals=graph.goals), graph, 90))
+    await store.put(archived(state(goals=graph), state()))
     done = INSTALL.model_copy(update={"status": GoalStatus.COMPLETED, "closed_step": 95})
-    await store.put([ArchivedGoal(goal=done)])
+    await store.put([ArchivedGoal(goal=done, at=NOW)])
     back = (await returned(state(), wants("Write a script"), store)).goals
     assert [one.id for one in back.goals] == [LEARN.id, INSTALL.id, WRITE.id]
     script = back.get(WRITE.id)
@@ -248,8 +251,9 @@ def test_anything_returns_as_it_left_by_any_of_its_names(
     topic = mentions(names[which % len(names)], "topic")
 
     async def there_and_back() -> AwarenessState:
-        store, graph = archive(), GoalGraph(goals=(goal,))
-        await store.put(archived(Left(goals=(goal,), entities=(entity,)), graph, 99))
+        store = archive()
+        full = state(goals=GoalGraph(goals=(goal,)), world=WorldModel(entities=(entity,)))
+        await store.put(archived(full, state()))
         both = wants(goal.description).plus(entities=topic.entities)
         return await returned(state(), both, store)
 
