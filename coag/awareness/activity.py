@@ -369,7 +369,6 @@ def _failure_event(done: Executed) -> ObservedEvent:
 
 
 def _failure(done: Executed, outcome: ExecutionOutcome) -> ObservedFailure:
-    """The mistake with its lesson."""
     kinds = {percept.caused_by: percept.failure for percept in outcome.queued}
     kind = kinds.get(done.intent_id) if done.intent_id is not None else None
     reason = short(done.result)

@@ -162,7 +162,6 @@ class _ArchiveQueue:
             self.archive, self._waiting = part, ()
 
     def add(self, items: Sequence[ArchivedItem]) -> None:
-        """Has these items wait."""
         if self.archive is not None:
             self._waiting = (*self._waiting, *items)[-_WAITING:]
 

@@ -201,7 +201,6 @@ _TRIED = re.compile(
 
 
 def _coding(text: str, state: AwarenessState) -> CodingAnalysis:
-    """The analysis of a message about software."""
     read = text[:LONGEST]
     texts = sentences(read)
     clauses = [clause for sentence in texts for clause in _BUT.split(sentence)]
@@ -352,7 +351,6 @@ _MOODS = (
 
 
 def _conversation(text: str, state: AwarenessState) -> ConversationAnalysis:
-    """The analysis of a message of a talk."""
     fields = {
         "message": text,
         "topics": _topics(text[:LONGEST], sentences(text), state),

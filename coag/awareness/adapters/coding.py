@@ -165,7 +165,6 @@ class _Debugging:
         self.scope = "; ".join(_new_scope(analysis.goals, self.open_before, state))
 
     def entities(self) -> tuple[ObservedEntity, ...]:
-        """The errors with their present status."""
         changes: list[tuple[RaisedError, dict[str, Scalar]]] = [
             (one, {_STATUS: _UNRESOLVED, _ALERT: self._alert(one.name)}) for one in self.raised
         ]

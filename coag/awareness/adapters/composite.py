@@ -38,7 +38,6 @@ class _Namespace:
         self._views = PerEntity(self._inward)
 
     def outward(self, name: str) -> str:
-        """A name of the domain as it is in the shared state."""
         return f"{self._prefix}{name}"
 
     def observed(self, observation: Observation) -> Observation:

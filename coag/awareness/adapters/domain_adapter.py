@@ -6,13 +6,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from heapq import nlargest
 from itertools import compress
-from operator import is_not
+from operator import attrgetter, is_not
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BeforeValidator
 
+from coag.awareness.dynamics import best
 from coag.awareness.fields import Foreign, ForeignText, Share
 from coag.awareness.goals import Goal, GoalSource, GoalStatus
 from coag.awareness.injection import InjectionBlock, InjectionItem, render_injection
@@ -193,6 +193,8 @@ def standard_blocks(state: AwarenessState) -> tuple[InjectionBlock, ...]:
     rules = [f"- {rule}" for rule in protocol.hard_constraints]
     rules += [f"- never do: {action}" for action in own.forbidden]
     watched = [one.name for one in state.attention.scan_patterns]
+    visible = state.attention.visible
+    attention = ((_attention_text(one), one.urgency) for one in visible[:MOST])
     contract = (f"mode {protocol.mode.value}", protocol.style, protocol.output_format)
     resources = (
         (
@@ -204,7 +206,7 @@ def standard_blocks(state: AwarenessState) -> tuple[InjectionBlock, ...]:
     return (
         block("HARD CONSTRAINTS", Place.RULES, ((rule, 1.0) for rule in rules), first=len(rules)),
         *_goal_blocks(state.goals.goals),
-        _attention_block(state.attention.visible),
+        block("ATTENTION", Place.ATTENTION, attention, of=len(visible)),
         latest_block("UNKNOWNS", Place.UNKNOWNS, world.open_unknowns, _belief_text),
         latest_block("ASSUMPTIONS", Place.ASSUMPTIONS, world.open_assumptions, _belief_text),
         latest_block(
@@ -273,8 +275,9 @@ def _goal_blocks(goals: Sequence[Goal]) -> tuple[InjectionBlock, ...]:
     """Active goals, those that wait or are put off, and the last ones that were closed."""
     names = {goal.id: goal.description for goal in goals}
     unmet = {goal.id for goal in goals if goal.status is not GoalStatus.COMPLETED}
-    active = [goal for goal in goals if goal.status is GoalStatus.ACTIVE]
-    waiting = [goal for goal in goals if goal.is_open and goal.status is not GoalStatus.ACTIVE]
+    active = tuple(goal for goal in goals if goal.status is GoalStatus.ACTIVE)
+    open_ones = (goal for goal in goals if goal.is_open)
+    waiting = tuple(goal for goal in open_ones if goal.status is not GoalStatus.ACTIVE)
     closed = [goal for goal in goals if not goal.is_open]
     closed = sorted(closed, key=lambda goal: goal.closed_step or 0)[-_FEW:]
 
@@ -293,13 +296,19 @@ def _goal_blocks(goals: Sequence[Goal]) -> tuple[InjectionBlock, ...]:
         block(
             "ACTIVE GOALS",
             Place.GOALS,
-            ((active_text(goal), goal.priority) for goal in _top(active)),
+            (
+                (active_text(goal), goal.priority)
+                for goal in best(active, MOST, attrgetter("priority"))
+            ),
             of=len(active),
         ),
         block(
             "WAITING GOALS",
             Place.OTHER_GOALS,
-            ((waiting_text(goal), goal.priority) for goal in _top(waiting)),
+            (
+                (waiting_text(goal), goal.priority)
+                for goal in best(waiting, MOST, attrgetter("priority"))
+            ),
             of=len(waiting),
         ),
         latest_block(
@@ -311,21 +320,9 @@ def _goal_blocks(goals: Sequence[Goal]) -> tuple[InjectionBlock, ...]:
     )
 
 
-def _attention_block(visible: Sequence[AttentionItem]) -> InjectionBlock:
-    def text(item: AttentionItem) -> str:
-        urgency = f" (urgency={_number(item.urgency)})" if item.urgency >= _URGENT else ""
-        return f"[{item.type.value}] {item.description}{urgency}"
-
-    items = ((text(item), item.urgency) for item in visible[:MOST])
-    return block("ATTENTION", Place.ATTENTION, items, of=len(visible))
-
-
-def _top(goals: Sequence[Goal]) -> Sequence[Goal]:
-    """The goals of the highest priorities, in the order in which they were made."""
-    if len(goals) <= MOST:
-        return goals
-    chosen = {goal.id for goal in nlargest(MOST, goals, key=lambda goal: goal.priority)}
-    return [goal for goal in goals if goal.id in chosen]
+def _attention_text(item: AttentionItem) -> str:
+    urgency = f" (urgency={_number(item.urgency)})" if item.urgency >= _URGENT else ""
+    return f"[{item.type.value}] {item.description}{urgency}"
 
 
 def _number(value: float) -> str:

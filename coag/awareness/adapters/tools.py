@@ -128,7 +128,6 @@ class ToolAdapter(PerceptAdapter):
     protocol = InteractionProtocol(mode=CollaborationMode.AUTONOMOUS)
 
     def __post_init__(self) -> None:
-        """Refuses what can be no key or type."""
         names = [*self.entities, *self.entities.values(), *self.resources]
         if not all(name.strip() for name in names) or _TOOL in self.entities.values():
             raise ConfigurationError(
@@ -228,7 +227,6 @@ def _results(known: Entity | None) -> list[str]:
 
 
 def _tool(percept: Percept, known: Entity | None, result: str) -> ObservedEntity:
-    """The tool with this call counted."""
     results = [one for one in _results(known) if one != result]
     if not percept.is_error:
         results.append(result)
