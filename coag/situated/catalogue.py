@@ -12,13 +12,14 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from coag._util.text import clip, without_unseen
 from coag.errors import CoagError, UnknownNameError
 
 from .connection import ToolConnection, ToolConnectionError, ask
 from .manual import Manual, parse_manual
-from .records import NAME, ToolDescription
+from .records import NAME, ToolDescription, Wire
 from .store import ActivityStore
 
 DESCRIPTION_CHARACTERS = 2_000
@@ -30,6 +31,7 @@ TOOLS = 500
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK = re.compile(r"\](?=\(|\[|:)")
 _ID = re.compile(NAME)
+WireT = TypeVar("WireT", bound=Wire)
 
 
 class ToolRefusedError(CoagError):
@@ -58,38 +60,23 @@ def safe_text(text: str, limit: int | None = None) -> str:
     return clip(text, limit, _LINK.sub("] ", _TAG.sub("< ", shown)))
 
 
+_SHOWN = ("description", "category", "version", "unit", "behavior", "preconditions", "effects")
+"""Fields of a description that are shown, in it and in its parts."""
+
+
 def safe_description(description: ToolDescription) -> ToolDescription:
     """A description whose texts may be shown; names and schemas stay as they are."""
+    parts = {
+        name: tuple(_safe(one) for one in getattr(description, name))
+        for name in ("properties", "signals", "operations")
+    }
+    return _safe(description).model_copy(update=parts)
 
-    def safe(text: str) -> str:
-        return safe_text(text, DESCRIPTION_CHARACTERS)
 
-    return description.model_copy(
-        update={
-            "description": safe(description.description),
-            "category": safe(description.category),
-            "version": safe(description.version),
-            "properties": tuple(
-                one.model_copy(
-                    update={"description": safe(one.description), "unit": safe(one.unit)}
-                )
-                for one in description.properties
-            ),
-            "signals": tuple(
-                one.model_copy(update={"description": safe(one.description)})
-                for one in description.signals
-            ),
-            "operations": tuple(
-                one.model_copy(
-                    update={
-                        name: safe(getattr(one, name))
-                        for name in ("description", "behavior", "preconditions", "effects")
-                    }
-                )
-                for one in description.operations
-            ),
-        }
-    )
+def _safe(part: WireT) -> WireT:
+    names = [name for name in _SHOWN if name in type(part).model_fields]
+    texts = {name: safe_text(getattr(part, name), DESCRIPTION_CHARACTERS) for name in names}
+    return part.model_copy(update=texts)
 
 
 # ---- Pins ----

@@ -194,6 +194,8 @@ ResultT = TypeVar("ResultT")
 _BOUNDS = McpBounds(call_seconds=60, start_seconds=30, restarts=3, pause_seconds=1)
 _READ_SECONDS = 10.0
 """Within which something is read; a server that takes longer counts as one that hangs."""
+_FAULTS = (McpServerError, McpRefusedError, ConfigurationError)
+"""What a client raises that cannot reach or understand its server."""
 _BACKOFF_SECONDS = (0.1, 5.0)
 """The first pause before a lost connection is made again, and the longest."""
 
@@ -340,12 +342,7 @@ class McpToolConnection:
             try:
                 connection = await self._client.connection()
                 await self._watch()
-            except (
-                ToolConnectionError,
-                McpServerError,
-                McpRefusedError,
-                ConfigurationError,
-            ) as error:
+            except (ToolConnectionError, *_FAULTS) as error:
                 _LOG.debug("The tools of %r cannot be watched now: %s", self.name, error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, longest)
@@ -357,13 +354,9 @@ class McpToolConnection:
     async def _watch(self) -> None:
         """Has the server say when what is in focus is new, where it can."""
         plain = await self._plain_server()
-        uris = (
-            plain.uris
-            if plain and self.name in self._focus
-            else frozenset(map(properties_uri, self._focus))
-            if not plain
-            else frozenset[str]()
-        )
+        uris = frozenset(map(properties_uri, self._focus))
+        if plain is not None:
+            uris = plain.uris if self.name in self._focus else frozenset[str]()
 
         async def watch(session: McpSession) -> None:
             if session.tells_updates:

@@ -105,31 +105,6 @@ def check_wait(asked: AskedWait, known: ToolDescription) -> None:
         )
 
 
-def wait_of(
-    asked: AskedWait,
-    known: ToolDescription | None,
-    since: datetime,
-    *,
-    factor: float,
-    seconds: float | None,
-    longest: float,
-) -> Wait:
-    """The wait with its deadline.
-
-    Args:
-        asked: What is asked for.
-        known: What the tool declares.
-        since: When the wait begins.
-        factor: By how much the latency that the tool declares is multiplied.
-        seconds: The time where it declares none; None for no deadline.
-        longest: The longest time that may be asked for.
-    """
-    latency = None if known is None else _latency(asked, known)
-    allowed = asked.timeout_seconds or (seconds if latency is None else factor * latency)
-    deadline = None if allowed is None else since + timedelta(seconds=min(allowed, longest))
-    return Wait(condition=asked.condition(), since=since, deadline=deadline)
-
-
 def _latency(asked: AskedWait, known: ToolDescription) -> float | None:
     """The longest latency of the operations that lead to what is waited for."""
     name = asked.signal if isinstance(asked, SignalWait) else f"`{asked.property}`"
@@ -164,22 +139,23 @@ _TOOL: Mapping[str, Any] = {"type": "string", "description": "The tool's id."}
 def _spec(
     name: str, description: str, required: Sequence[str] = (), **properties: Mapping[str, Any]
 ) -> ActionSpec:
-    parameters: dict[str, Any] = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
     }
-    return ActionSpec(
-        name=name, description=description, parameters=parameters, internal=True, repeatable=True
-    )
+    return _internal(name, description, schema)
 
 
 def _wait_spec(name: str, kind: type[AskedWait]) -> ActionSpec:
     schema = kind.model_json_schema()
-    description = schema.pop("description")
+    return _internal(name, schema.pop("description"), schema)
+
+
+def _internal(name: str, description: str, parameters: dict[str, Any]) -> ActionSpec:
     return ActionSpec(
-        name=name, description=description, parameters=schema, internal=True, repeatable=True
+        name=name, description=description, parameters=parameters, internal=True, repeatable=True
     )
 
 
@@ -205,8 +181,6 @@ SPECS: tuple[ActionSpec, ...] = (
 
 
 class _CallSituation(NamedTuple):
-    """What an action is run with."""
-
     given: Mapping[str, Any]
     state: SituatedModuleState
     goal: str
@@ -368,15 +342,14 @@ class ActivityActions:
         return None
 
     def wait_of(self, asked: AskedWait, since: datetime) -> Wait:
-        """The wait that is asked for, with its deadline."""
-        return wait_of(
-            asked,
-            self._perception.known(asked.tool),
-            since,
-            factor=self._settings.latency_factor,
-            seconds=self._settings.wait_seconds,
-            longest=self._settings.longest_wait,
-        )
+        """The wait that is asked for; its deadline follows from the manual if nobody says one."""
+        settings, known = self._settings, self._perception.known(asked.tool)
+        latency = None if known is None else _latency(asked, known)
+        usual = settings.wait_seconds if latency is None else settings.latency_factor * latency
+        seconds = asked.timeout_seconds or usual
+        longest = None if seconds is None else min(seconds, settings.longest_wait)
+        deadline = None if longest is None else since + timedelta(seconds=longest)
+        return Wait(condition=asked.condition(), since=since, deadline=deadline)
 
     def _focused(self) -> Mapping[str, frozenset[str] | None]:
         return self._perception.focused(self._activity)

@@ -180,8 +180,6 @@ Selection: TypeAlias = Mapping[str, frozenset[str] | None]
 
 @dataclass(slots=True)
 class _Tool:
-    """What was delivered of one tool."""
-
     reading: PropertyReading | None = None
     delivered: asyncio.Event = field(default_factory=asyncio.Event)
     unperceived: dict[str, int] = field(default_factory=dict[str, int])

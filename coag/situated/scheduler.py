@@ -24,7 +24,6 @@ from .transitions import (
     Listeners,
     Parked,
     ReadyQueue,
-    Resting,
     SchedulerStoppedError,
     Transitions,
     WaitIndex,
@@ -249,7 +248,7 @@ class ActivityScheduler:
         self._waits = WaitIndex()
         self._claims = Claims(store, self._ready, self._waits, claimed)
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._resting = Resting()
+        self._resting: dict[str, asyncio.TimerHandle] = {}  # after a step that raised
         self._releases = Releases(mind)
         self._listeners = Listeners()
         self._to = Transitions(store, self._clock, self._listeners)
@@ -275,9 +274,8 @@ class ActivityScheduler:
                 other error than this is a fault of the scheduler.
         """
         self._active = False
-        if self._timer is not None:
-            self._timer.cancel()
-        self._resting.clear()
+        for timer in filter(None, (self._timer, *self._resting.values())):
+            timer.cancel()
         await all_of(self._running.values(), self._grace)
         for task in self._running.values():
             task.cancel()
@@ -302,12 +300,8 @@ class ActivityScheduler:
 
     def arrived(self, activity_ids: Iterable[str]) -> None:
         """Something has come into these inboxes: those whose wait it ends become ready."""
-        woken: list[str] = []
-        for one in dict.fromkeys(activity_ids):
-            parked = self._waits.get(one)
-            if parked is not None and self._to.is_met(one, parked):
-                woken.append(one)
-        self._wake(woken)
+        parked = {one: self._waits.get(one) for one in activity_ids}
+        self._wake([one for one, held in parked.items() if held and self._to.is_met(one, held)])
 
     def wake(self, activity_id: str) -> None:
         """Makes a blocked activity ready without what it waits for; others stay as they are."""
@@ -380,10 +374,14 @@ class ActivityScheduler:
     # ---- One step ----
 
     def _enqueue(self, activity_id: str, priority: int) -> None:
-        self._resting.end(activity_id)
+        self._end_rest(activity_id)
         if self._active:
             self._ready.push(activity_id, priority)
             self._start_steps()
+
+    def _end_rest(self, activity_id: str) -> None:
+        if (timer := self._resting.pop(activity_id, None)) is not None:
+            timer.cancel()
 
     def _start_steps(self) -> None:
         while self._active and self._ready and len(self._running) < self._workers:
@@ -431,7 +429,9 @@ class ActivityScheduler:
         if isinstance(done, Pause):
             self._to.to(ActivityState.READY, activity)
             if self._active:
-                self._resting.add(activity.id, done.seconds, self._enqueue, activity.priority)
+                self._resting[activity.id] = asyncio.get_running_loop().call_later(
+                    done.seconds, self._enqueue, activity.id, activity.priority
+                )
             return None
         used = {"tokens": activity.tokens + done.tokens, "run": done.run or activity.run}
         activity = activity.model_copy(update=used)
@@ -476,7 +476,7 @@ class ActivityScheduler:
         self._steps.forget(activity.id)
         self._ready.remove(activity.id)
         self._waits.remove(activity.id)
-        self._resting.end(activity.id)
+        self._end_rest(activity.id)
         self._enqueue_woken(waiters)
         self._listeners.ended(over)
         self._releases.begin(activity.id)

@@ -155,14 +155,13 @@ class _WorkspaceOffer:
         """The catalogue, and what is read of each tool."""
         resources = [McpResource(CATALOGUE_URI, "catalogue", "What all tools are for")]
         for tool in self._workspace.catalogue():
-            manual = McpResource(
-                manual_uri(tool.id), f"{tool.id} manual", tool.description, "text/markdown"
-            )
-            properties = McpResource(
-                properties_uri(tool.id), f"{tool.id} properties", "Its state now"
-            )
-            signals = McpResource(signals_uri(tool.id), f"{tool.id} signals", "Its signals so far")
-            resources += [properties, signals, manual]
+            resources += [
+                McpResource(properties_uri(tool.id), f"{tool.id} properties", "Its state now"),
+                McpResource(signals_uri(tool.id), f"{tool.id} signals", "Its signals so far"),
+                McpResource(
+                    manual_uri(tool.id), f"{tool.id} manual", tool.description, "text/markdown"
+                ),
+            ]
         return resources
 
     def templates(self) -> list[McpResource]:
@@ -175,7 +174,6 @@ class _WorkspaceOffer:
     async def call(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
     ) -> McpAnswer:
-        """Starts an operation, or reads."""
         if name in _URIS:
             uri = _URIS[name](str(arguments.get("tool", "")))
             try:
@@ -184,16 +182,11 @@ class _WorkspaceOffer:
                 return McpAnswer(str(error), is_error=True)
         tool, operation = parts_of(name) or ("", name)
         key = meta.get(KEY_META)
+        key = key if isinstance(key, str) else None
         try:
-            origin = CallOrigin(lineage=lineage_of(meta))
-        except ValueError as error:
-            return McpAnswer(str(error), is_error=True)
-        try:
-            with calling(origin):
-                done = await self._workspace.invoke(
-                    tool, operation, arguments, key if isinstance(key, str) else None
-                )
-        except UnknownNameError as error:
+            with calling(CallOrigin(lineage=lineage_of(meta))):
+                done = await self._workspace.invoke(tool, operation, arguments, key)
+        except (UnknownNameError, ValueError) as error:
             return McpAnswer(str(error), is_error=True)
         except OperationFailedError as error:
             return McpAnswer(str(error), {"mayHaveHappened": True}, is_error=True)

@@ -133,31 +133,9 @@ class observable(Generic[T]):
         ConfigurationError: The type has no JSON Schema, or the initial value does not fit it.
     """
 
-    @overload
     def __init__(
         self,
-        kind: type[T],
-        initial: T,
-        *,
-        description: str = "",
-        minimum: float | None = None,
-        maximum: float | None = None,
-        unit: str = "",
-    ) -> None: ...
-    @overload
-    def __init__(
-        self,
-        kind: Any,
-        initial: T,
-        *,
-        description: str = "",
-        minimum: float | None = None,
-        maximum: float | None = None,
-        unit: str = "",
-    ) -> None: ...
-    def __init__(
-        self,
-        kind: Any,
+        kind: type[T] | object,
         initial: T,
         *,
         description: str = "",

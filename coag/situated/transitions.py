@@ -134,30 +134,6 @@ class ReadyQueue:
         self._entries.pop(activity, None)
 
 
-class Resting:
-    """Activities whose step raised, until they are ready again."""
-
-    def __init__(self) -> None:
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-
-    def add(
-        self, activity: str, seconds: float, ready: Callable[[str, int], None], priority: int
-    ) -> None:
-        """Calls back with an activity and its priority after so long."""
-        loop = asyncio.get_running_loop()
-        self._timers[activity] = loop.call_later(seconds, ready, activity, priority)
-
-    def end(self, activity: str) -> None:
-        """Calls back no more for an activity."""
-        if (timer := self._timers.pop(activity, None)) is not None:
-            timer.cancel()
-
-    def clear(self) -> None:
-        """Calls back no more."""
-        for activity in list(self._timers):
-            self.end(activity)
-
-
 @dataclass(slots=True)
 class Parked:
     """What is held of a blocked activity; the rest is in the store."""

@@ -365,7 +365,6 @@ class _HostedTool:
             _LOG.error("Internal operation %s raised.", task.get_name(), exc_info=error)
 
     async def end(self) -> None:
-        """Ends the internal operations that run."""
         await asyncio.gather(*(end_task(task) for task in list(self.tasks)))
 
     async def run(
@@ -438,7 +437,6 @@ class _HostedTool:
             raise OperationFailedError(self.tool.id, declared.says.name, problem) from error
 
     def refusal(self, message: str) -> Acknowledgement:
-        """The answer to a call that is not run."""
         return Acknowledgement(
             accepted=False,
             message=message,
