@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import product
 
 from case_study.contenders import Act, Observation
 from case_study.grid import around, dirt_sensed, ways_sensed
+from case_study.rounds import Ground, best_round
 from coag.schema import parsed_arguments
 from vacuum_world.scenarios import ScenarioFacts, ScenarioSetup, measure
 from vacuum_world.world import (
-    CLEAN_COST,
     DIRECTIONS,
-    FULL_BATTERY,
     MOVE_COST,
     Cell,
-    Direction,
     Reading,
     Robot,
     WorldState,
     cells_of,
     clean,
     distance,
-    distances_from,
     last_state_line,
     move,
     neighbour,
@@ -41,82 +36,6 @@ def random_action(dice: random.Random, tools: Sequence[str]) -> Act:
     legal = [Act(action=MOVE, arguments={"direction": way}) for way in DIRECTIONS]
     legal += [Act(action=name) for name in tools if name != MOVE]
     return dice.choice(legal)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """What is known of the place, and how careful to be in it."""
-
-    grid: Cell
-    charger: Cell
-    blocked: frozenset[Cell] = frozenset()
-    reserve: int = 0
-    """Charge to keep beside the way to the charger, where obstacles may come into the way."""
-
-    def first_step(self, start: Cell, goal: Cell) -> Direction | None:
-        """The first move of a shortest way; None where there is none."""
-        away = distances_from(goal, self.grid, self.blocked - {start, goal})
-        left = away.get(start)
-        if not left:
-            return None
-        for way in DIRECTIONS:
-            if away.get(neighbour(start, way)) == left - 1:
-                return way
-        return None
-
-
-def best_round(ground: Ground, start: Cell, battery: int, work: Sequence[Cell]) -> Cell | None:
-    """Where the round goes first that cleans the most cells in the fewest actions.
-
-    The charger may be called at in between; the robot is never stranded on it, and can always
-    reach the charger from where the round ends. None where nothing can be cleaned.
-    """
-    places = (start, ground.charger, *work)
-    steps = {a: distances_from(a, ground.grid, ground.blocked - {a}) for a in places}
-    home = {cell: steps[ground.charger].get(cell) for cell in places}
-    most, best = 0, None  # cells that are clean by then, and where the round went first
-    queue: list[tuple[int, int, Cell, tuple[Cell, ...], int, Cell | None]] = []
-    heapq.heappush(queue, (0, 0, start, tuple(sorted(frozenset(work))), battery, None))
-    seen: set[tuple[Cell, tuple[Cell, ...], int]] = set()
-    number = 0
-    while queue:
-        actions, _, here, left, charge, first = heapq.heappop(queue)
-        if (here, left, charge) in seen:
-            continue
-        seen.add((here, left, charge))
-        if len(work) - len(left) > most:
-            most, best = len(work) - len(left), first
-            if not left:
-                break
-        for goal, cost, after in _legs(left, charge, ground, steps[here], home):
-            number += 1
-            rest = tuple(cell for cell in left if cell != goal)
-            entry = (actions + cost, number, goal, rest, after, goal if first is None else first)
-            heapq.heappush(queue, entry)
-    return best
-
-
-def _legs(
-    left: Collection[Cell],
-    charge: int,
-    ground: Ground,
-    away: dict[Cell, int],
-    home: dict[Cell, int | None],
-) -> Iterator[tuple[Cell, int, int]]:
-    """Where a round may go next: the place, the actions it takes, and the charge left there."""
-    to_charger = away.get(ground.charger)
-    if to_charger and charge >= to_charger * MOVE_COST:
-        yield ground.charger, to_charger, FULL_BATTERY
-    for goal in left:
-        moves, back = away.get(goal), home[goal]
-        if moves is None or back is None:
-            continue
-        after = charge - moves * MOVE_COST - CLEAN_COST
-        if goal == ground.charger:
-            if charge >= moves * MOVE_COST:
-                yield goal, moves + 1, FULL_BATTERY
-        elif after >= max(back * MOVE_COST + ground.reserve, 1):
-            yield goal, moves + 1, after
 
 
 MOST_PLANNED = 5

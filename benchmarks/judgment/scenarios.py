@@ -32,7 +32,7 @@ from typing import Any, Literal
 from autogen_core import CancellationToken
 from autogen_core.tools import BaseTool
 
-from case_study.policies import Ground, best_round
+from case_study.rounds import Ground, best_round
 from case_study.runner import CaseRequest
 from case_study.runner.building import changes_of, first_reading, vacuum_parts
 from case_study.runner.worlds import ROBOT, LocalWorld

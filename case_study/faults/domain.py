@@ -3,78 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from math import inf
 from typing import Any, cast
 
-from case_study.grid import around, cells_in
+from case_study.grid import cells_in
 from case_study.robot import forbidden_cells, remembered_obstacles
+from case_study.rounds import Ground, actions_left
 from coag.proof import Circumstances, Claim, DomainKnowledge
 from coag.schema import RecalledRecord, Record
-from vacuum_world.world import (
-    CLEAN_COST,
-    DIRECTIONS,
-    FULL_BATTERY,
-    MOVE_COST,
-    Cell,
-    cells_of,
-    distance,
-    inside,
-    last_state_line,
-    neighbour,
-)
-
-_At = tuple[Cell, int, frozenset[Cell]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What stays as it is on the way."""
-
-    grid: Cell
-    charger: Cell
-    blocked: frozenset[Cell]
-    keeps_charge: bool
-
-    def allows(self, cell: Cell, battery: int) -> bool:
-        """Whether a robot may be there with this charge."""
-        home = distance(cell, self.charger) * MOVE_COST if self.keeps_charge else 1
-        return battery >= home and (battery > 0 or cell == self.charger)
-
-
-@lru_cache(maxsize=20_000)
-def actions_left(place: Place, here: Cell, battery: int, dirty: frozenset[Cell]) -> int | None:
-    """Moves and cleanings until no dirt is left; None where that cannot be done."""
-    if dirty & place.blocked:
-        return None
-    start: _At = (here, battery, dirty)
-    seen = {start}
-    queue: deque[tuple[_At, int]] = deque([(start, 0)])
-    while queue:
-        at, steps = queue.popleft()
-        if not at[2]:
-            return steps
-        for following in _next(place, at):
-            if following not in seen:
-                seen.add(following)
-                queue.append((following, steps + 1))
-    return None
-
-
-def _next(place: Place, at: _At) -> list[_At]:
-    here, battery, dirty = at
-    found: list[_At] = []
-    if here in dirty and place.allows(here, battery - CLEAN_COST):
-        found.append((here, battery - CLEAN_COST, dirty - {here}))
-    for cell in around(here, place.grid):
-        left = FULL_BATTERY if cell == place.charger else battery - MOVE_COST
-        if cell not in place.blocked and battery >= MOVE_COST and place.allows(cell, left):
-            found.append((cell, left, dirty))
-    return found
-
+from vacuum_world.world import DIRECTIONS, Cell, cells_of, inside, last_state_line, neighbour
 
 MOST_WORK = 7
 """Dirty cells up to which the ways to the goal are worked out."""
@@ -212,13 +150,16 @@ class VacuumDomain(DomainKnowledge):
         named = {name for name, value in now.observed.items() if value and name[:7] == "blocked"}
         named |= {claim.fact for claim in now.recalled if claim.fact[:7] == "blocked"}
         blocked = _cells(now.state.get("obstacles")) | {cells_in(name)[0] for name in named}
-        place = Place(
+        if work & (blocked - {here}):
+            return inf
+        careful = "keep_charge_to_reach_charger" in now.constraints
+        ground = Ground(
             grid=grid,
             charger=_cell_of(now.state.get("charger")) or (0, 0),
             blocked=frozenset(blocked - {here}),
-            keeps_charge="keep_charge_to_reach_charger" in now.constraints,
+            keeps="distance" if careful else "nothing",
         )
-        left = actions_left(place, here, int(now.state.get("battery") or 0), frozenset(work))
+        left = actions_left(ground, here, int(now.state.get("battery") or 0), frozenset(work))
         return inf if left is None else left
 
 

@@ -7,9 +7,7 @@ obstacle stands there that was there from the beginning (a hidden one too) or wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-
+from case_study.rounds import Ground, actions_left
 from coag.evals import Counts
 from vacuum_world.scenarios import ScenarioSetup
 from vacuum_world.world import (
@@ -20,19 +18,16 @@ from vacuum_world.world import (
     Cell,
     LoggedAction,
     WorldState,
-    distances_from,
     inside,
     neighbour,
 )
 
 _OPTIONS = len(DIRECTIONS) + 1
 """Actions among which chance draws: four moves and a cleaning."""
-_FAR = 10**9
 _MOST_WORK = 6
 """Dirty cells up to which the shortest round is worked out."""
-
-_Rounds = Mapping[tuple[int, int], int]
-"""Moves of the shortest way through a set of places that ends at one of them."""
+_CHARGED = 1_000
+"""Charge after charging: whether the rest takes a second charge is not asked."""
 
 
 class Steps(Counts):
@@ -44,90 +39,6 @@ class Steps(Counts):
     """Those of them that bring the work nearer to its end."""
     by_chance: float = 0.0
     """How many of them would, if each were drawn by chance."""
-
-
-class _Job:
-    def __init__(
-        self, grid: Cell, charger: Cell, blocked: frozenset[Cell], work: frozenset[Cell]
-    ) -> None:
-        self._grid = grid
-        self._charger = charger
-        self._blocked = blocked
-        reach = {cell: _ways(cell, grid, blocked) for cell in (charger, *work)}
-        self._home = reach[charger]
-        self._to = {cell: ways for cell, ways in reach.items() if cell in self._home}
-        self.work = frozenset(work & self._to.keys())
-
-    def left(self, here: Cell, battery: int, work: frozenset[Cell]) -> int | None:
-        """How many actions the job takes from here; None where no charge is left for it.
-
-        After the last cleaning the charge must reach the charger. Where it does not last for all
-        of it, some of the work (or none) comes first and the rest after charging.
-        """
-        home = self._home.get(here)
-        if home is None or battery < home * MOVE_COST:
-            return None
-        cells = sorted(work)
-        rest = self._best(self._charger, cells)
-        best = home + rest[_all(cells)] + len(cells)
-        for (done, last), moves in self._rounds(here, cells).items():
-            back = self._home[cells[last]]
-            if (moves + back) * MOVE_COST + done.bit_count() * CLEAN_COST > battery:
-                continue
-            left = _all(cells) & ~done
-            best = min(best, moves + (back + rest[left] if left else 0) + len(cells))
-        return best if cells else 0
-
-    def pays(self, line: LoggedAction, option: str | None) -> bool:
-        """Whether an option would bring the job nearer to its end, if it did what it is to do."""
-        here, battery = line.position_before, line.battery_before
-        now = self.left(here, battery, self.work)
-        if option is None:
-            then = self.left(here, battery - CLEAN_COST, self.work - {here})
-            return here in self.work and then is not None
-        there = neighbour(here, next(way for way in DIRECTIONS if way == option))
-        if now is None or there in self._blocked or not inside(there, self._grid):
-            return False
-        then = self.left(there, battery - MOVE_COST, self.work)
-        return then is not None and then < now
-
-    def _rounds(self, here: Cell, cells: Sequence[Cell]) -> _Rounds:
-        first = tuple(self._to[cell][here] for cell in cells)
-        between = tuple(tuple(self._to[cell][other] for other in cells) for cell in cells)
-        return _shortest(first, between)
-
-    def _best(self, here: Cell, cells: Sequence[Cell]) -> Mapping[int, int]:
-        """Moves of the shortest way through each set of cells, wherever it ends."""
-        best: dict[int, int] = {0: 0}
-        for (done, _), moves in self._rounds(here, cells).items():
-            best[done] = min(moves, best.get(done, moves))
-        return best
-
-
-def _all(cells: Sequence[Cell]) -> int:
-    """The set of all places, as bits."""
-    return (1 << len(cells)) - 1
-
-
-@lru_cache(maxsize=20_000)
-def _ways(cell: Cell, grid: Cell, blocked: frozenset[Cell]) -> Mapping[Cell, int]:
-    return distances_from(cell, grid, blocked)
-
-
-@lru_cache(maxsize=20_000)
-def _shortest(first: tuple[int, ...], between: tuple[tuple[int, ...], ...]) -> _Rounds:
-    """The shortest way through each set of places, by where it ends (Held and Karp)."""
-    best = {(1 << place, place): steps for place, steps in enumerate(first)}
-    for visited in range(1, 1 << len(first)):
-        for last in range(len(first)):
-            so_far = best.get((visited, last))
-            if so_far is None:
-                continue
-            for place, steps in enumerate(between[last]):
-                after = (visited | 1 << place, place)
-                if not visited >> place & 1 and so_far + steps < best.get(after, _FAR):
-                    best[after] = so_far + steps
-    return best
 
 
 def steps_of(setup: ScenarioSetup, world: WorldState) -> Steps:
@@ -150,8 +61,9 @@ def steps_of(setup: ScenarioSetup, world: WorldState) -> Steps:
             continue
         if line.number > (setup.facts.forbidden_after or 0):
             work -= later
-        job = _Job(setup.world.grid, setup.world.charger, frozenset(blocked), frozenset(work))
-        steps += _judged(job, line)
+        grid, charger = setup.world.grid, setup.world.charger
+        ground = Ground(grid=grid, charger=charger, blocked=frozenset(blocked), full=_CHARGED)
+        steps += _judged(ground, line, work)
         if line.bumped_into is not None and inside(line.bumped_into, setup.world.grid):
             blocked.add(line.bumped_into)
         if line.action == "clean" and line.result.ok and not line.needless:
@@ -159,13 +71,28 @@ def steps_of(setup: ScenarioSetup, world: WorldState) -> Steps:
     return steps
 
 
-def _judged(job: _Job, line: LoggedAction) -> Steps:
-    if not job.work or job.left(line.position_before, line.battery_before, job.work) is None:
+def _judged(ground: Ground, line: LoggedAction, work: set[Cell]) -> Steps:
+    home = ground.steps_to(ground.charger)
+    here, battery = line.position_before, line.battery_before
+    open_work = frozenset(work & home.keys())
+
+    def left(cell: Cell, charge: int, cells: frozenset[Cell]) -> int | None:
+        """How many actions the job takes from there; None where no charge is left for it."""
+        if cell not in home or charge < home[cell] * MOVE_COST:
+            return None
+        return actions_left(ground, cell, charge if home[cell] else _CHARGED, cells)
+
+    now = left(here, battery, open_work)
+    if not open_work or now is None:
         return Steps()
-    paying = {option for option in (*DIRECTIONS, None) if job.pays(line, option)}
+    paying = here in open_work and left(here, battery - CLEAN_COST, open_work - {here}) is not None
+    pays: dict[str | None, bool] = {None: paying}
+    for way in DIRECTIONS:
+        then = left(neighbour(here, way), battery - MOVE_COST, open_work)
+        pays[way] = then is not None and then < now
     option = line.direction if line.action == "move" else None
     return Steps(
         judged=1,
-        on_plan=int(line.action != "use" and option in paying),
-        by_chance=len(paying) / _OPTIONS,
+        on_plan=int(line.action != "use" and pays[option]),
+        by_chance=sum(pays.values()) / _OPTIONS,
     )

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import pairwise, permutations
 from typing import Any
 
+from case_study.rounds import ways
 from vacuum_world.world import (
     CLEAN_COST,
     DIRECTIONS,
@@ -17,7 +18,6 @@ from vacuum_world.world import (
     Direction,
     Reading,
     distance,
-    distances_from,
     neighbour,
 )
 
@@ -115,12 +115,6 @@ _MOST_PLANNED = 6
 """Cells up to which every order of visiting them is weighed."""
 _FAR = 1_000
 _KEPT = 4_096
-
-
-@lru_cache(maxsize=_KEPT)
-def ways(start: Cell, grid: Cell, blocked: frozenset[Cell]) -> Mapping[Cell, int]:
-    """Steps from a cell to every cell that can be reached without entering blocked ones."""
-    return distances_from(start, grid, blocked)
 
 
 def steps_to(start: Cell, goal: Cell, grid: Cell, blocked: frozenset[Cell]) -> int | None:

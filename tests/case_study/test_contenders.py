@@ -23,7 +23,8 @@ from case_study.contenders import (
     drive,
 )
 from case_study.measures import CaseResult
-from case_study.policies import Ground, RuleRobot, best_round, random_action
+from case_study.policies import RuleRobot, random_action
+from case_study.rounds import Ground, best_round
 from case_study.runner import CaseFolder
 from vacuum_world.scenarios import ADVERSARIAL, build_scenario
 from vacuum_world.world import (
