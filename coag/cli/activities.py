@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -23,7 +23,7 @@ from coag.situated import (
     is_database,
 )
 
-from .commands import LazyGroup
+from .commands import lazy_group
 from .options import AsJson
 from .output import screen, write_json
 from .output import show as print_lines
@@ -42,33 +42,19 @@ OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that have not
 Reason = Annotated[str, typer.Option(help="Why; it becomes the activity's result.")]
 
 
-class _Activities(LazyGroup):
-    lazy: ClassVar = {
-        "ls": (
-            "coag.cli.activities:ls",
-            "Lists an agent's activities: state, wait, deadline, goal.",
-        ),
-        "show": ("coag.cli.activities:show", "Shows one activity, and what is in its inbox."),
-        "cancel": ("coag.cli.activities:cancel", "Asks the agent to end an activity."),
-        "wake": ("coag.cli.activities:wake", "Asks the agent to wake an activity before its time."),
-    }
-
-
-app = typer.Typer(
-    name="activities",
-    cls=_Activities,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+app = lazy_group(
+    "activities",
+    "Shows and steers what a situated agent pursues, while it runs or not.\n\n"
+    "Example: coag activities ls ~/keeper --open",
+    {
+        "activities": {
+            "ls": "Lists an agent's activities: state, wait, deadline, goal.",
+            "show": "Shows one activity, and what is in its inbox.",
+            "cancel": "Asks the agent to end an activity.",
+            "wake": "Asks the agent to wake an activity before its time.",
+        }
+    },
 )
-
-
-@app.callback()
-def activities() -> None:
-    """Shows and steers what a situated agent pursues, while it runs or not.
-
-    Example: coag activities ls ~/keeper --open
-    """
 
 
 def ls(folder: Folder, only_open: OnlyOpen = False, as_json: AsJson = False) -> None:

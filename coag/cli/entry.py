@@ -1,11 +1,11 @@
-"""Where a command line begins: a quick command runs at once, for all others typer is imported."""
+"""Where a command line begins: `coag judgment` runs at once, for all others typer is imported."""
 
 from __future__ import annotations
 
 import atexit
 import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from coag._util.text import cleaned
 from coag.errors import CoagError
@@ -29,8 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else list(arguments)
     with unread_output():
         try:
-            if (quick := _quick(words)) is not None:
-                quick()
+            if words[:1] == ["judgment"]:
+                from .judgment import judgment
+
+                judgment(words[1:])
                 return
             from .commands import app
 
@@ -44,13 +46,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except KeyboardInterrupt:  # typer catches it by itself
             sys.stderr.write("Aborted!\n")
             sys.exit(_ABORTED)
-
-
-def _quick(words: Sequence[str]) -> Callable[[], None] | None:
-    if words[:1] != ["judgment"]:
-        return None
-    from .judgment import COMMANDS
-    from .quick import called
-
-    command, _ = COMMANDS.get(words[1], (None, "")) if len(words) > 1 else (None, "")
-    return None if command is None else called(command, words[2:])

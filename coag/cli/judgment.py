@@ -1,15 +1,15 @@
 """`coag judgment`: asking and teaching a judgment from the shell, one state file a judgment.
 
 Each command reads the state, does one thing and is done, so that whatever can run a command can use
-it. Only `coag.judgment` is imported, and of that nothing but the standard library; typer is not
-(`quick`).
+it. Only `coag.judgment` is imported, and of that nothing but the standard library; `quick` reads
+the words.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -18,9 +18,16 @@ from coag._util.text import cleaned
 from coag.errors import ConfigurationError
 from coag.judgment import START, Insight, Judgment, Reported, TrustLevel, entry_from, to_json
 
-from .quick import Word
+from .quick import Word, called
 
-State = Annotated[Path, Word("The judgment's file.", "--state", variable="COAG_JUDGMENT")]
+State = Annotated[
+    Path,
+    Word(
+        "The judgment's file; else COAG_JUDGMENT, else judgment.json.",
+        "--state",
+        variable="COAG_JUDGMENT",
+    ),
+]
 Source = Annotated[str, Word("Who says so.", "--source")]
 Trust = Annotated[
     str,
@@ -227,14 +234,16 @@ def _json(value: Any) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
-    "init": (init, "Begins a judgment, with the capabilities of a manifest."),
-    "consult": (consult, "Says what paid for such a task, and what is closed."),
-    "report": (report, "Reports what was done, and what it brought."),
-    "reflect": (reflect, "Writes down what was learned: a method, a dead end, ..."),
-    "flush": (flush, "Writes down what is in the head, before a context is cut."),
-    "resume": (resume, "Shows what whoever takes over should read first."),
-    "synthesize": (synthesize, "Shows what waits for an explanation."),
-    "status": (status, "Shows what a judgment holds, and whether its advice pays."),
-}
-"""Each command with a line of help, in the order of the help."""
+_COMMANDS = (init, consult, report, reflect, flush, resume, synthesize, status)
+_ABOUT = """Keeps what an agent learned about how to go about its work, across runs and contexts.
+
+Before a step: `consult "the task"`. After it: `report NAME REWARD --consultation ID`. When
+something was learned: `reflect`. Before a context is cut: `flush`; after that: `resume`.
+
+Example: coag judgment consult "fix the build" --state judgment.json
+"""
+
+
+def judgment(words: Sequence[str]) -> None:
+    """Runs what was typed behind `coag judgment`."""
+    called("coag judgment", _ABOUT, _COMMANDS, words)

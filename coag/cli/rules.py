@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich.text import Text
@@ -16,12 +16,11 @@ from coag.policy import Policy, PolicyError, load_policy, problems_with_tools, r
 from coag.schema import check_trusted, from_users_name
 from coag.tracing import read_trace
 
-from .commands import LazyGroup
+from .commands import lazy_group
 from .options import AsJson, Logs, Trust
 from .output import DIM, say, show, write_json
 from .runs import found_run
 
-_HERE = "coag.cli.rules"
 _FAILED, _WRONG = 1, 2
 _LONGEST = 600
 """Characters of a line that are printed."""
@@ -29,29 +28,17 @@ _LONGEST = 600
 File = Annotated[Path, typer.Argument(help="The policy file.")]
 
 
-class _Rules(LazyGroup):
-    lazy: ClassVar = {
-        "check": (
-            f"{_HERE}:check",
-            "Finds what is wrong with a policy file, with line and column.",
-        ),
-        "explain": (f"{_HERE}:explain", "Says what the rules of a policy file are, a line each."),
-        "test": (f"{_HERE}:cases", "Judges the cases of a policy file; nothing is called."),
-    }
-
-
-app = typer.Typer(
-    name="rules",
-    cls=_Rules,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+app = lazy_group(
+    "rules",
+    "Checks, explains and tries policy files: hard rules without programming.",
+    {
+        "rules": {
+            "check": "Finds what is wrong with a policy file, with line and column.",
+            "explain": "Says what the rules of a policy file are, a line each.",
+            "test": "Judges the cases of a policy file; nothing is called.",
+        }
+    },
 )
-
-
-@app.callback()
-def rules() -> None:
-    """Checks, explains and tries policy files: hard rules without programming."""
 
 
 def check(
@@ -116,13 +103,13 @@ def explain(
     show(one_line(f"{one.name}: {one.sentence}", _LONGEST) for one in chosen)
 
 
-def cases(
+def test(
     file: File,
     cases: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Take the cases (tests:) of this file instead."),
-    ] = None,
-    as_json: AsJson = False,
+    ] = None,  # noqa: PT028 - it is a command, no test
+    as_json: AsJson = False,  # noqa: PT028
 ) -> None:
     """Judges the cases of a policy file; nothing is called.
 

@@ -61,7 +61,7 @@ def test_a_manifest_that_cannot_be_read_is_named(
     assert "nowhere.json" in run(capsys, tmp_path / "j.json", "init", "nowhere.json")
 
 
-PLAIN = [
+LINES = [
     "consult task",
     "consult task --json",
     "consult --after=read task --among read --among search",
@@ -71,71 +71,61 @@ PLAIN = [
     "resume --json",
     "synthesize",
     "status --json",
-]
-"""Lines that need no typer."""
-OTHER = [
-    "",
-    "consult",
-    "consult a b",
-    "consult a --stat s",
-    "consult a --after",
-    "consult a --json=yes",
-    "report read x",
-    "report read nan",
-    "report read -- -1",
-    "report read --cost",
     "status --help",
     "-h",
-    "guess",
+    "",
 ]
-"""Lines that typer explains or refuses, or that are wrong by what they say."""
+WRONG = {
+    "consult": "TASK is missing; see coag judgment consult --help.",
+    "consult a b": "'b' is too much",
+    "consult a --stat s": "option of coag judgment consult",
+    "consult a --after": "'--after' is too much, or lacks a value",
+    "consult a --json=yes": "'--json=yes'",
+    "report read x": "REWARD is no number: 'x'.",
+    "report read nan": "reward must be from 0 to 1, got nan",
+    "report read -- -1": "reward must be from 0 to 1, got -1.0",
+    "guess": "command of coag judgment",
+}
 
 
 def made(state: Path) -> None:
-    main(["judgment", "init", str(manifest_at(state)), "--state", str(state)])
+    manifest = state.with_name("m.json")
+    manifest.write_text('{"capabilities": [{"name": "search"}, {"name": "read"}]}')
+    main(["judgment", "init", str(manifest), "--state", str(state)])
     main(["judgment", "consult", "task", "--state", str(state)])
 
 
-def manifest_at(state: Path) -> Path:
-    manifest = state.with_name("m.json")
-    manifest.write_text('{"capabilities": [{"name": "search"}, {"name": "read"}]}')
-    return manifest
-
-
-@pytest.mark.parametrize("line", PLAIN + OTHER)
-def test_a_line_gives_the_same_with_and_without_typer(
+@pytest.mark.parametrize("line", WRONG)
+def test_a_wrong_line_is_a_users_error(
     line: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said: list[tuple[object, str, str]] = []
-    for at in range(2):
-        state = tmp_path / str(at) / "j.json"
-        state.parent.mkdir()
-        made(state)
-        monkeypatch.setenv("COAG_JUDGMENT", str(state))
-        capsys.readouterr()
-        code: object = None
-        try:
-            words = ["judgment", *line.split(" ")] if line else ["judgment"]
-            main(words) if at else app(words, prog_name="coag")
-        except SystemExit as ended:
-            code = ended.code or None
-        except ValueError:  # `main` says it in a line
-            code = 2
-        out, err = capsys.readouterr()
-        said.append((code, out.replace(str(state), "STATE"), err if line in PLAIN else ""))
-    assert said[0] == said[1]
+    made(tmp_path / "j.json")
+    monkeypatch.setenv("COAG_JUDGMENT", str(tmp_path / "j.json"))
+    with pytest.raises(SystemExit) as ended:
+        main(["judgment", *line.split(" ")])
+    assert ended.value.code == 2
+    assert WRONG[line] in capsys.readouterr().err
 
 
-def test_a_plain_line_starts_without_typer(tmp_path: Path) -> None:
-    state = tmp_path / "j.json"
-    made(state)
-    lines = [["judgment", *line.split(" "), "--state", str(state)] for line in PLAIN]
+def test_it_starts_without_typer(tmp_path: Path) -> None:
+    made(tmp_path / "j.json")
     code = (
-        "import sys; from coag.cli import main\n"
-        f"for line in {lines!r}: main(line)\n"
-        "assert not {'typer', 'pydantic', 'statistics'} & set(sys.modules), sys.modules"
+        "import os, sys; from coag.cli import main\n"
+        f"os.environ['COAG_JUDGMENT'] = {str(tmp_path / 'j.json')!r}\n"
+        f"for line in {LINES!r}:\n"
+        "    try: main(['judgment', *line.split()])\n"
+        "    except SystemExit as ended: assert not ended.code, line\n"
+        "assert not {'argparse', 'typer', 'pydantic', 'statistics'} & set(sys.modules), sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_the_whole_app_hands_its_words_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        app(["judgment", "status", "--state", str(tmp_path / "j.json"), "--json"])
+    assert json.loads(capsys.readouterr().out)["capabilities"] == 0
