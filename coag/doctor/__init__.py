@@ -21,18 +21,9 @@ from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, Rep
 from .versions import Fit, PackageCheck, VersionReport, check_versions
 
 __all__ = [
-    "examine",
-    "ProbeLimits",
-    "Report",
-    "ProbeFinding",
-    "Probe",
-    "ProbeOutcome",
-    "Grade",
-    "check_versions",
-    "VersionReport",
-    "PackageCheck",
-    "Fit",
-]
+    "examine", "ProbeLimits", "Report", "ProbeFinding", "Probe", "ProbeOutcome", "Grade",
+    "check_versions", "VersionReport", "PackageCheck", "Fit",
+]  # fmt: skip
 
 __getattr__ = renamed(
     __name__, {"Finding": "ProbeFinding", "Found": "ProbeOutcome", "Limits": "ProbeLimits"}

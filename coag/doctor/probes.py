@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, count
 from typing import Any, Literal, NamedTuple, cast
@@ -172,9 +173,8 @@ def _judge_json(reply: Reply) -> Judged:
     if isinstance(_json_of(reply.text), dict):
         return Judged(Found.ENFORCED, "In JSON mode the server gives JSON, against the prompt.")
     if reply.finish == "length" and reply.text.lstrip().startswith("{"):
-        return Judged(
-            Found.UNCLEAR, "In JSON mode the answer began as JSON and was cut off at its limit."
-        )
+        text = "In JSON mode the answer began as JSON and was cut off at its limit."
+        return Judged(Found.UNCLEAR, text)
     text = f"JSON mode is taken and ignored; the server answered {shown(reply.text)}."
     return Judged(Found.IGNORED, text, 'Set "json_output": False.')
 
@@ -190,7 +190,9 @@ def _judge_tools(reply: Reply) -> Judged:
         text = f"A tool call comes back as text: {shown(reply.text)}."
         unread = "Agents take it for the answer and run nothing: a text may quote a call. "
         return Judged(Found.AS_TEXT, text, f"{unread}{_JSON_ONLY}")
-    return Judged(Found.IGNORED, f"The tool was not called; {_answered(reply)}", _JSON_ONLY)
+    return Judged(
+        Found.IGNORED, f"The tool was not called; the answer was {shown(reply.text)}.", _JSON_ONLY
+    )
 
 
 def _judge_parallel(reply: Reply) -> Judged:
@@ -206,7 +208,7 @@ def _judge_parallel(reply: Reply) -> Judged:
 def _judge_required(reply: Reply) -> Judged:
     if reply.calls:
         return Judged(Found.ENFORCED, 'tool_choice="required" is honoured.')
-    text = f'tool_choice="required" is ignored; {_answered(reply)}'
+    text = f'tool_choice="required" is ignored; the answer was {shown(reply.text)}.'
     return Judged(Found.IGNORED, text, _NOT_RELIED_ON)
 
 
@@ -219,18 +221,13 @@ def _judge_none(reply: Reply) -> Judged:
 
 def _judge_both(reply: Reply) -> Judged:
     if reply.calls:
-        return Judged(
-            Found.YES, "Tools and a schema may stand in one request; the model called the tool."
-        )
+        text = "Tools and a schema may stand in one request; the model called the tool."
+        return Judged(Found.YES, text)
     if set(_mapping(_json_of(reply.text))) == {"tint"}:
         text = "Beside a schema the tools are lost: the schema always wins."
         return Judged(Found.NO, text, _TWO_REQUESTS)
-    text = f"Of tools and a schema neither came; {_answered(reply)}"
+    text = f"Of tools and a schema neither came; the answer was {shown(reply.text)}."
     return Judged(Found.IGNORED, text, _TWO_REQUESTS)
-
-
-def _answered(reply: Reply) -> str:
-    return f"the answer was {shown(reply.text)}."
 
 
 def _problem(call: FunctionCall) -> str:
@@ -250,10 +247,9 @@ def _faults(form: type[BaseModel], text: str) -> str:
 
 
 def _json_of(text: str) -> object:
-    try:
+    with suppress(ValueError):
         return json.loads(text)
-    except ValueError:
-        return None
+    return None
 
 
 def _mapping(value: object) -> Mapping[str, object]:
@@ -459,9 +455,8 @@ def _judge_stream(reply: Reply) -> ProbeFinding:
         return reply.unanswered(Probe.STREAM, what, "Leave model_client_stream off.")
     if reply.pieces <= 1:
         advice = "Streaming shows nothing earlier here: leave model_client_stream off."
-        return finding(
-            Probe.STREAM, Found.NO, f"A stream comes in {reply.pieces} piece(s).", advice
-        )
+        text = f"A stream comes in {reply.pieces} piece(s)."
+        return finding(Probe.STREAM, Found.NO, text, advice)
     first = reply.first_piece or 0.0
     figures, rest = {"first_piece_seconds": first}, reply.seconds - first
     tokens = (reply.usage.completion_tokens or reply.pieces) - 1
@@ -565,8 +560,6 @@ _QUESTION = "What is the harbour code that I told you at the very beginning? Ans
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LongPrompt:
-    """One long prompt and what came of it."""
-
     size: int
     """Tokens as we estimate them."""
     code: str

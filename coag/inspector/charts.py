@@ -307,8 +307,13 @@ def _size(value: Any) -> int:
 def _as_number(value: Any, part: int | None = None) -> float:
     if part is not None:
         value = value[part] if part < _size(value) else None
+    return float(value) if is_number(value) else math.nan
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that can be drawn."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if known and abs(value) < _LARGEST else math.nan
+    return known and abs(value) < _LARGEST
 
 
 def _named(value: Any) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 from coag._util.svg import SvgPicture, brief, svg_label
 
-from .charts import Ink, width_of
+from .charts import Ink, is_number, width_of
 from .texts import value_in_a_line
-from .views import ToolEvent, ToolEventSort, ToolHistory, ToolRow
+from .views import ToolEvent, ToolEventSort, ToolHistory
 
 _WIDTH, _LEFT, _RIGHT = 1080.0, 240.0, 24.0
 _HEAD, _TOOL, _PROPERTY = 48.0, 24.0, 28.0
@@ -21,8 +21,6 @@ _SHORT = 0.1
 """Seconds: shorter spans are drawn as they are, longer ones by their logarithm."""
 _LABEL = 72.0
 """Pixels between two times that are named, at least."""
-_LARGEST = 1e100
-"""Beyond it a number is drawn as a name."""
 _UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
@@ -46,7 +44,10 @@ def tools_svg(history: ToolHistory, prefix: str) -> str:
     lanes = sum(_TOOL + _PROPERTY * len(row.properties) + 8 for row in history.rows)
     title = "The tools over time"
     picture = SvgPicture((_WIDTH, _HEAD + lanes), title, _in_words(history), prefix)
-    moments = [moment for row in history.rows for moment in _moments(row)]
+    events = [event for row in history.rows for event in row.events]
+    moments = [at for event in events for at in (event.at, event.until) if at is not None]
+    for row in history.rows:
+        moments += [at for steps in row.properties.values() for at, _ in steps]
     if not moments:
         return str(picture)
     times = _places(moments)
@@ -64,12 +65,6 @@ def tools_svg(history: ToolHistory, prefix: str) -> str:
             top += _PROPERTY
         top += 8
     return str(picture)
-
-
-def _moments(row: ToolRow) -> list[datetime]:
-    ends = [event.until for event in row.events if event.until is not None]
-    changed = [at for steps in row.properties.values() for at, _ in steps]
-    return [*(event.at for event in row.events), *ends, *changed]
 
 
 def _add_legend(picture: SvgPicture) -> None:
@@ -172,17 +167,12 @@ def _add_steps(
 
 def _levels(values: Sequence[Any]) -> list[float]:
     """How high each value is drawn, from 0 to 1: numbers by size, others in order of coming."""
-    numbers = [one for one in values if _is_number(one)]
+    numbers = [one for one in values if is_number(one)]
     if len(numbers) < len(values):
         names = list(dict.fromkeys(map(repr, values)))
         numbers = [names.index(repr(one)) for one in values]
     low, high = min(numbers), max(numbers)
     return [(one - low) / (high - low) if high > low else 0.5 for one in numbers]
-
-
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and abs(value) < _LARGEST
 
 
 def _in_words(history: ToolHistory) -> str:

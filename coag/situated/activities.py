@@ -218,11 +218,6 @@ class Step(Value):
     run: str | None = None
     """The name of the activity's run folder, once it has one."""
 
-    @property
-    def goes_on(self) -> bool:
-        """True if the activity is ready for its next step."""
-        return self.wait is None and self.end is None
-
 
 Now = Callable[[], datetime]
 """Gives the time."""

@@ -9,7 +9,7 @@ over MCP in `_meta`; no model sees or writes it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -87,7 +87,7 @@ class CallBook:
         self._forgotten = False
 
     async def once(
-        self, key: str | None, what: str, run: Callable[[], Awaitable[Acknowledgement]]
+        self, key: str | None, what: str, run: Callable[[], Coroutine[Any, Any, Acknowledgement]]
     ) -> Acknowledgement:
         """Runs a call, or gives the answer of the one that had the same key; None is no key.
 
@@ -103,7 +103,7 @@ class CallBook:
                 )
             answer = await asyncio.shield(known.task)
             return answer.model_copy(update={"repeated": True})
-        task = asyncio.ensure_future(_awaited(run))
+        task = asyncio.create_task(run())
         self._running.add(task)
         task.add_done_callback(self._ended)
         if key is not None:
@@ -145,10 +145,6 @@ class CallBook:
                     del self._calls[key]
                     over -= 1
                     self._forgotten = True
-
-
-async def _awaited(run: Callable[[], Awaitable[Acknowledgement]]) -> Acknowledgement:
-    return await run()
 
 
 KEEP = 10_000

@@ -28,7 +28,6 @@ from coag.schema import Value
 from .records import (
     OperationDescription,
     PropertyDescription,
-    SignalDescription,
     ToolDescription,
 )
 
@@ -73,7 +72,11 @@ def render_manual(description: ToolDescription, protocol: str = "") -> str:
         "### 2.2 Operations",
         "\n\n".join(_operation(one) for one in description.operations) or "None.",
         "### 2.3 Signals",
-        "\n\n".join(_signal(one) for one in description.signals) or "None.",
+        "\n\n".join(
+            _item("Signal", one.name, {"Trigger": one.description}, one.payload)
+            for one in description.signals
+        )
+        or "None.",
         _PROTOCOL,
         protocol.strip() or _NO_PROTOCOL,
     ]
@@ -161,10 +164,6 @@ def _operation(one: OperationDescription) -> str:
         "Critical": "a wrong use cannot be undone" if one.critical else "",
     }
     return _item("Operation", one.name, says, one.parameters)
-
-
-def _signal(one: SignalDescription) -> str:
-    return _item("Signal", one.name, {"Trigger": one.description}, one.payload)
 
 
 def _item(what: str, name: str, says: Mapping[str, str], payload: Mapping[str, Any]) -> str:

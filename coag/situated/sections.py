@@ -138,7 +138,8 @@ def situation_text(
     Of a manual that cannot be shown it is said why. The budget is in tokens.
     """
     plan = f"Plan:\n{cut_to_tokens(safe_text(state.plan), 300)}" if state.plan else ""
-    parts = [plan, _recent(state), _properties(state, now, focused), _waits(focused)]
+    recent = "Last signals:\n" + "\n".join(state.recent) if state.recent else ""
+    parts = [plan, recent, _properties(state, now, focused), _waits(focused)]
     short = f"Tools:\n{cut_to_tokens(catalogue, 200)}" if catalogue else ""
     text = "\n\n".join(filter(None, [*parts, short]))
     room = budget - estimate_tokens(text)
@@ -147,10 +148,6 @@ def situation_text(
         shown.append(_manual(tool, manual, room))
         room -= estimate_tokens(shown[-1]) + 1
     return cut_to_tokens("\n\n".join(filter(None, [*parts, *shown, short])), budget)
-
-
-def _recent(state: SituatedModuleState) -> str:
-    return "Last signals:\n" + "\n".join(state.recent) if state.recent else ""
 
 
 def _properties(

@@ -190,7 +190,7 @@ class _WorkspaceOffer:
             return McpAnswer(str(error), is_error=True)
         except OperationFailedError as error:
             return McpAnswer(str(error), {"mayHaveHappened": True}, is_error=True)
-        data = _as_json(done)
+        data = done.model_dump(mode="json", by_alias=True)
         text = done.message or ("Accepted." if done.accepted else "Refused.")
         if done.data is not None:
             text += f"\n{json.dumps(data['data'], ensure_ascii=False)}"
@@ -218,10 +218,6 @@ class _WorkspaceOffer:
                     raise NoSuchResourceError(f"There is no resource {uri!r}.")
         except (UnknownNameError, ValueError) as error:  # no such tool, or no cursor
             raise NoSuchResourceError(str(error)) from error
-
-
-def _as_json(value: Wire) -> dict[str, Any]:
-    return value.model_dump(mode="json", by_alias=True)
 
 
 def _text(value: Wire) -> McpText:

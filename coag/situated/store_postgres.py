@@ -224,14 +224,12 @@ class StoreDatabase:
             self._depth = 1
             try:
                 self.execute(_ALONE, (_SCHEMA,))
-                if self.owner and not self._is_known():
+                known = self.rows("SELECT 1 FROM workers WHERE number = ?", (self._worker,))
+                if self.owner and not known:
                     raise WorkerLeaseError(self.name)
                 yield self
             finally:
                 self._depth = 0
-
-    def _is_known(self) -> bool:
-        return bool(self.rows("SELECT 1 FROM workers WHERE number = ?", (self._worker,)))
 
     def next_number(self) -> int:
         """A number that grows with every delivery; asked for within a transaction."""

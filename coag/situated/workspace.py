@@ -123,11 +123,6 @@ ACKNOWLEDGE_SECONDS = 30.0
 """Within which an operation has to be acknowledged by default."""
 
 
-def new_epoch() -> str:
-    """A name for a tool's life that no other has."""
-    return secrets.token_hex(4)
-
-
 class Workspace:
     """Holds tools, runs their operations, and keeps their signals (A&A: a workspace of artifacts).
 
@@ -139,7 +134,6 @@ class Workspace:
         keep_keys: How many calls of each tool are remembered by their keys.
         acknowledge_seconds: How long an operation may take, in the machine's time; what takes
             longer belongs into an internal operation.
-        epochs: Names the life of each tool that is added.
     """
 
     def __init__(
@@ -149,13 +143,11 @@ class Workspace:
         keep_signals: int = KEEP,
         keep_keys: int = KEYS,
         acknowledge_seconds: float = ACKNOWLEDGE_SECONDS,
-        epochs: Callable[[], str] = new_epoch,
     ) -> None:
         self.clock: ToolClock = clock or ScaledClock()
         self._keep_signals = keep_signals
         self._keep_keys = keep_keys
         self._seconds = acknowledge_seconds
-        self._epochs = epochs
         self._tools: dict[str, _HostedTool] = {}
         self._subscribers: dict[object, Hint] = {}
         self._leaving: set[asyncio.Task[None]] = set()
@@ -185,7 +177,7 @@ class Workspace:
         if tool.state.host is not None:
             raise ConfigurationError(f"Tool {tool.id!r} is in a workspace already.")
         tool.describe()  # raises before anything is changed
-        log = SignalLog(tool.id, epoch or self._epochs(), self._keep_signals)
+        log = SignalLog(tool.id, epoch or secrets.token_hex(4), self._keep_signals)
         hosted = _HostedTool(tool, self, log, CallBook(self._keep_keys), self._seconds)
         self._tools[tool.id] = hosted
         tool.state.host = hosted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -227,13 +228,11 @@ def held_files() -> frozenset[int] | None:
 
 def _written(run: RunFolder) -> float:
     """When something was written of it last."""
-    times = [0.0]
+    last = 0.0
     for path in (run.info_path, run.trace_path):
-        try:
-            times.append(path.stat().st_mtime)
-        except OSError:
-            continue
-    return max(times)
+        with suppress(OSError):
+            last = max(last, path.stat().st_mtime)
+    return last
 
 
 # ---- One run in detail ----

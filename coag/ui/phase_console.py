@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, TextIO, TypeVar, cast
 
@@ -75,7 +75,6 @@ class _AgentCycle:
     rejected: set[str] = field(default_factory=set[str])
 
     def proposed(self, detail: str) -> Iterator[ConsoleLine]:
-        """What Proposal brought."""
         items, cut = _listed(detail)
         self.candidates, self.calls = {}, {}
         for item in items:
@@ -181,14 +180,11 @@ def _brief(text: str) -> str:
 
 def _listed(detail: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
     """The objects of a list in JSON that may be cut, without the cut one; and whether it is cut."""
-    try:
+    with suppress(ValueError):
         return _objects(from_json(detail)), False
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError):
         return _objects(from_json(detail, allow_partial=True), but=1), True
-    except ValueError:
-        return [], True
+    return [], True
 
 
 def _objects(value: Any, but: int = 0) -> Sequence[Mapping[str, Any]]:
@@ -273,8 +269,6 @@ async def PhaseConsole(
 
 
 class _View:
-    """What was shown, and its sums."""
-
     def __init__(self, output: TextIO, *, messages: bool) -> None:
         self.console = Console(file=output, highlight=False, markup=False, emoji=False)
         self._progress: Progress | None = None
@@ -303,7 +297,6 @@ class _View:
             self._progress = None
 
     def take(self, item: _Item) -> None:
-        """Shows one item of the stream."""
         if isinstance(item, ModelClientStreamingChunkEvent):
             self._write(item)
             return
@@ -323,7 +316,6 @@ class _View:
         self.hide_progress()
 
     def end(self, result: TaskResult | Response, *, output_stats: bool) -> None:
-        """Shows the end."""
         written = self._end_of_writing()
         self.hide_progress()
         reason = result.stop_reason if isinstance(result, TaskResult) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -142,21 +143,13 @@ def _noted(status: RunStatus, text: str) -> dict[str, Any]:
 
 
 def _called(status: RunStatus, call: ModelCall) -> dict[str, Any]:
-    sums = {"calls": status.calls + 1, "usage": status.usage + call.usage}
+    sums: dict[str, Any] = {"calls": status.calls + 1, "usage": status.usage + call.usage}
     if call.phase is not None:
         return sums
     wanted = ", ".join(short(str(one.get("name", "")), _NAME) for one in call.tool_calls[:5])
     decided = {"decision": wanted, "decided_by": "model"} if wanted else {}
-    return (
-        sums
-        | decided
-        | {
-            "cycle": call.cycle,
-            "phase": "action" if wanted else "model",
-            "since": call.at,
-            "situation": short(call.raw) or status.situation,
-        }
-    )
+    sums |= {"situation": short(call.raw) or status.situation, "since": call.at}
+    return sums | decided | {"cycle": call.cycle, "phase": "action" if wanted else "model"}
 
 
 def _came_to(status: RunStatus, outcome: Outcome) -> dict[str, Any]:
@@ -285,7 +278,7 @@ class RunWatch:
         self._tail = TraceTail(folder.trace_path)
         self._status = RunStatus()
         self._info: RunInfo | None = None
-        self._stamp: tuple[int, int] | None = None
+        self._stamp = (0, 0)
         """Of `run.json` as it was read."""
         self._size: int = -1
         self._read_all = False
@@ -329,15 +322,12 @@ class RunWatch:
             return 0
 
     def _look_at_info(self) -> None:
-        """Reads `run.json` if it was replaced."""
-        try:
+        stamp = (0, 0)
+        with suppress(OSError):
             status = self.folder.info_path.stat()
             stamp = (status.st_mtime_ns, status.st_ino)
-        except OSError:
-            stamp = None
         if self._info is None or stamp != self._stamp:
-            self._info = read_run(self.folder.path)
-            self._stamp = stamp
+            self._info, self._stamp = read_run(self.folder.path), stamp
 
     def _take(self, most: int) -> int:
         """Reads on; how many lines there were."""

@@ -410,7 +410,6 @@ def order(number: int, **fields: Any) -> Percept:
 
 
 def sensed(*levels: int) -> list[Percept | Outcome]:
-    """Cycles that end with a reading each."""
     readings = [returned("sense", f"{left} left", {"battery": left}) for left in levels]
     return [event for one in readings for event in (executed("sense"), one)]
 
@@ -690,8 +689,6 @@ async def test_a_module_that_is_reset_is_as_it_was_made() -> None:
 
 
 class Failing(InMemoryStateStore):
-    """A store that can be reached or not."""
-
     broken = True
 
     def _read(self, key: str, limit: int) -> list[tuple[int, str]]:

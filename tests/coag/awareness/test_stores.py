@@ -84,7 +84,6 @@ async def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
 
 @pytest.fixture
 def store(open_store: OpenStore) -> StateStore:
-    """One store."""
     return open_store()
 
 

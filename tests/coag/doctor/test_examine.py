@@ -63,20 +63,14 @@ async def test_a_server_that_does_all_is_found_to_do_all(
     assert report.usable
     assert (report.model, report.usage.calls) == ("tiny", 16)
     advised = report.recommendation
-    assert (advised.rung, advised.proposal, advised.parallel) == (
-        OutputMode.JSON_SCHEMA,
-        "native",
-        True,
-    )
+    assert (advised.rung, advised.proposal) == (OutputMode.JSON_SCHEMA, "native")
+    assert advised.parallel
     assert advised.model_info == {**INFO, "multiple_system_messages": True}
     assert advised.context_tokens > 2_500
     assert all(finding.advice == "" for finding in report.findings if finding.grade is Grade.GOOD)
     figures = report.finding(P.SPEED).figures
-    assert set(figures) == {
-        "first_piece_seconds",
-        "completion_tokens_per_second",
-        "prompt_tokens_per_second",
-    }
+    rates = {"completion_tokens_per_second", "prompt_tokens_per_second"}
+    assert set(figures) == {"first_piece_seconds", *rates}
     assert all(figure > 0 for figure in figures.values())
     assert max(body["max_tokens"] for body in ward.seen) == 50
     assert max(len(json.dumps(body["messages"])) for body in ward.seen) < 2_500 * 4 * 1.2
@@ -99,7 +93,6 @@ def longer_than(characters: int) -> Callable[[Body], bool]:
 
 
 def keeping_system(keep: Callable[[list[Message]], list[Message]]) -> Behaviour:
-    """Keeps only some system messages."""
 
     def change(body: Body) -> Body:
         system = [message for message in body["messages"] if message["role"] == "system"]
@@ -110,7 +103,6 @@ def keeping_system(keep: Callable[[list[Message]], list[Message]]) -> Behaviour:
 
 
 def with_calls(change: Callable[[Body], None]) -> Behaviour:
-    """Changes each tool call."""
 
     def changed(message: Message) -> Message:
         for call in message.get("tool_calls") or ():
@@ -206,6 +198,7 @@ def rename(call: Body) -> None:
     call["function"]["name"] = "weather"
 
 
+REFUSED = (P.SYSTEM, P.SYSTEMS, P.PARALLEL, P.REQUIRED, P.NONE, P.TOOLS_WITH_SCHEMA)
 CASES: Mapping[str, Case] = {
     "a schema is ignored": Case(
         behave=with_body(sound(), forgetting_the_schema),
@@ -277,13 +270,7 @@ CASES: Mapping[str, Case] = {
     ),
     "refusals one by one": Case(
         behave=refusing(sound(), refused_one_by_one),
-        found={
-            P.TOOLS: O.YES,
-            **dict.fromkeys(
-                (P.SYSTEM, P.SYSTEMS, P.PARALLEL, P.REQUIRED, P.NONE, P.TOOLS_WITH_SCHEMA),
-                O.REFUSED,
-            ),
-        },
+        found=dict.fromkeys(REFUSED, O.REFUSED) | {P.TOOLS: O.YES},
         says={
             P.SYSTEM: "Put instructions into the first message of the user.",
             P.PARALLEL: "two actions take two cycles",

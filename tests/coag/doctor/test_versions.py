@@ -34,12 +34,8 @@ WORKING = {
 
 
 def judged(versions: Mapping[str, str | None], **other: object) -> VersionReport:
-    facts = {
-        "python": "3.12.1",
-        "python_bounds": ">=3.11",
-        "environment": dict[str, str](),
-        **other,
-    }
+    facts = {"python": "3.12.1", "python_bounds": ">=3.11", "environment": dict[str, str]()}
+    facts |= other
     installed = {name: version for name, version in {**WORKING, **versions}.items() if version}
     requirements = {"coag": OURS, **THEIRS}
     return check_versions(Installation(versions=installed, requirements=requirements, **facts))  # type: ignore[arg-type]
@@ -61,14 +57,7 @@ def of(report: VersionReport, name: str) -> PackageCheck:
         ("chromadb", "2.0.0", Fit.UNFIT, Grade.BAD, "coag", "pip install 'chromadb>=1.5.9,<2'"),
         ("grpcio", "1.85.1", Fit.UNTRIED, Grade.POOR, "autogen-ext[grpc]", "asks for"),
         # Of several extras the narrowest is named, and of a need without an extra none.
-        (
-            "anthropic",
-            None,
-            Fit.ABSENT,
-            Grade.UNKNOWN,
-            "coag[anthropic]",
-            "only if you need it: pip install 'coag[anthropic]'",
-        ),
+        ("anthropic", None, Fit.ABSENT, Grade.UNKNOWN, "coag[anthropic]", "only if you need it: "),
         ("ollama", None, Fit.MISSING, Grade.BAD, "coag", "coag needs it"),
         ("tiktoken", None, Fit.ABSENT, Grade.UNKNOWN, "", ""),
     ],

@@ -81,7 +81,6 @@ def write_run(tmp_path: Path) -> RunWriter:
 
 @pytest.fixture
 def open_alone() -> Opener:
-    """Opens a run by itself."""
 
     def opened(folder: RunFolder) -> OpenRun:
         library = Library(folder.path)
@@ -119,7 +118,6 @@ def plain_turn(turn: int) -> list[TraceRecord]:
 
 @pytest.fixture(scope="session")
 def plain_turns() -> Callable[[int], list[TraceRecord]]:
-    """The records of so many turns of a plain agent."""
     return lambda count: [each for turn in range(1, count + 1) for each in plain_turn(turn)]
 
 
@@ -143,19 +141,16 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def carried_run(carried: Path) -> RunFolder:
-    """The porter's run."""
     return next(run for run in list_runs(carried) if run.path.name != "hostile")
 
 
 @pytest.fixture
 def key(carried_run: RunFolder) -> str:
-    """Its key."""
     return carried_run.path.name
 
 
 @pytest.fixture(scope="session")
 def cache(carried: Path) -> Iterator[RunCache]:
-    """The runs that pages are made from."""
     made = RunCache(carried)
     yield made
     made.end()
@@ -163,7 +158,6 @@ def cache(carried: Path) -> Iterator[RunCache]:
 
 @pytest.fixture
 async def client(cache: RunCache) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the application, without a server."""
     transport = httpx.ASGITransport(create_app(cache))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
         yield asking

@@ -67,7 +67,6 @@ def track(release: RunFolder) -> AwarenessReader:
 
 
 def last_state(logs: Path, *states: AwarenessState, cycle: int | None = None) -> ModuleState:
-    """The last of some states, or that of a cycle."""
     return _viewed(logs, *states, cycle=cycle).modules[0][0]
 
 

@@ -33,7 +33,6 @@ def checks() -> Iterator[Checks]:
 
 
 def settled(checks: Checks, folder: RunFolder) -> Findings:
-    """What is found in the end."""
     tick = threading.Event()
     while (found := checks.findings(folder)).progress in (
         CheckProgress.WAITING,

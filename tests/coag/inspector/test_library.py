@@ -24,8 +24,6 @@ broken = pytest.mark.broken_trace("traces are broken on purpose")
 
 
 class HandClock(SteppingClock):
-    """A clock that is moved by hand."""
-
     seconds = 0.0
 
     def monotonic(self) -> float:

@@ -58,13 +58,11 @@ def _events(url: str) -> Generator[Iterator[tuple[str, str]]]:
 
 @contextmanager
 def _followed(logs: Path, path: str) -> Generator[tuple[str, Iterator[tuple[str, str]]]]:
-    """An inspector's address, and the events of a run of it."""
     with Inspector(logs) as inspector, _events(f"{inspector.url}/runs/{path}") as events:
         yield inspector.url, events
 
 
 def _until(events: Iterator[tuple[str, str]], name: str, text: str = "") -> str:
-    """The data of the first event of a name that holds a text."""
     return next(data for found, data in events if found == name and text in data)
 
 

@@ -210,13 +210,11 @@ def _pages(views: Views, nasty: str = "") -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def plain(views: Views) -> dict[str, str]:
-    """The pages of harmless texts."""
     return _pages(views)
 
 
 @pytest.fixture
 def cycle(foraged_once: RunFolder, open_alone: Callable[[RunFolder], OpenRun]) -> CycleView:
-    """A cycle of a real agent."""
     return open_alone(foraged_once).cycle(2)
 
 
@@ -225,7 +223,6 @@ Render = Callable[..., str]
 
 @pytest.fixture
 def render(views: Views) -> Render:
-    """Makes a page of a run."""
 
     def made(name: str, **values: Any) -> str:
         return Pages().render(name, **views["cycle"][1] | values)

@@ -39,14 +39,12 @@ async def asking(cache: RunCache, **options: Any) -> AsyncGenerator[httpx.AsyncC
 
 
 async def _until(met: Callable[[], bool]) -> None:
-    """Lets the loop turn until something is so."""
     async with asyncio.timeout(20):
         for _ in iter(met, True):
             await asyncio.sleep(0.01)
 
 
 async def _checked(cache: RunCache, key: str) -> None:
-    """Waits until the checks of a run are done."""
     await _until(lambda: cache.findings(key).progress is CheckProgress.DONE)
 
 

@@ -12,7 +12,6 @@ _NUMBERS = itertools.count(1)
 
 @pytest.fixture
 def database(postgres: str) -> str:
-    """The address of a new database."""
     import psycopg
 
     name = f"agent_{next(_NUMBERS)}"

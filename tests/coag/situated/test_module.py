@@ -39,6 +39,8 @@ from coag.situated import (
     Workspace,
 )
 
+NOMINAL = {"tool": "pump", "signal": "pump.pressure_nominal"}
+
 
 class Place:
     """A module with its tools, driven as the cycle drives it."""
@@ -76,7 +78,6 @@ class Place:
         return taken
 
     async def act(self, action: str, **arguments: Any) -> ActionResult:
-        """One action of the module, committed."""
         call = ActionCall(id="1", action=action, arguments=arguments)
         result = await self.module.run_action(call)
         failed = ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE
@@ -108,8 +109,15 @@ class Place:
         )
         await self.module.observe(percept)
 
+    async def reach_pressure(self) -> None:
+        """The pump runs, and its signal has come and is not perceived."""
+        await self.act("mount_manual", tool="pump")
+        await self.begin()
+        await self.operate("power_on", step=2500)
+        await self.time.advance(1)
+        await self.until(PerceptKind.SIGNAL)
+
     async def until(self, kind: PerceptKind) -> None:
-        """Waits until such a percept is in the inbox."""
         async with asyncio.timeout(5):
             while not any(one.percept.kind is kind for one in self.store.inbox("a")):
                 self.news.clear()
@@ -194,7 +202,7 @@ async def test_focus_is_a_decision_that_can_be_narrowed_and_taken_back() -> None
 async def test_a_wait_for_another_signal_than_those_in_focus_adds_it() -> None:
     async with situated(Pump()) as here:
         await here.act("focus", tool="pump", signals=["pump.stopped"])
-        await here.act("wait_for_signal", tool="pump", signal="pump.pressure_nominal")
+        await here.act("wait_for_signal", **NOMINAL)
         both = {"pump.stopped", "pump.pressure_nominal"}
         assert here.perception.focused("a") == {"pump": both}
 
@@ -219,7 +227,7 @@ async def test_a_wait_suspends_and_what_ends_it_is_perceived_behind_its_properti
         await here.begin()
         await here.operate("power_on", step=2500)
         await here.begin()
-        result = await here.act("wait_for_signal", tool="pump", signal="pump.pressure_nominal")
+        result = await here.act("wait_for_signal", **NOMINAL)
         assert result.suspends
         wait = here.module.pending
         assert wait is not None
@@ -235,30 +243,20 @@ async def test_a_wait_suspends_and_what_ends_it_is_perceived_behind_its_properti
 
 async def test_a_signal_that_came_before_the_wait_has_ended_it_once() -> None:
     async with situated(Pump()) as here:
-        await here.act("mount_manual", tool="pump")
+        await here.reach_pressure()
         await here.begin()
-        await here.operate("power_on", step=2500)
-        await here.time.advance(1)
-        await here.until(PerceptKind.SIGNAL)
-        await here.begin()
-        asked = {"tool": "pump", "signal": "pump.pressure_nominal"}
-        first = await here.act("wait_for_signal", **asked)
+        first = await here.act("wait_for_signal", **NOMINAL)
         assert not first.suspends
         assert "has come already: psi=2500" in first.content
-        assert (await here.act("wait_for_signal", **asked)).suspends
+        assert (await here.act("wait_for_signal", **NOMINAL)).suspends
 
 
 async def test_an_unperceived_signal_ends_a_wait_and_counts_once() -> None:
     async with situated(Pump()) as here:
-        await here.act("mount_manual", tool="pump")
+        await here.reach_pressure()
+        assert not (await here.act("wait_for_signal", **NOMINAL)).suspends
         await here.begin()
-        await here.operate("power_on", step=2500)
-        await here.time.advance(1)
-        await here.until(PerceptKind.SIGNAL)
-        asked = {"tool": "pump", "signal": "pump.pressure_nominal"}
-        assert not (await here.act("wait_for_signal", **asked)).suspends
-        await here.begin()
-        assert (await here.act("wait_for_signal", **asked)).suspends
+        assert (await here.act("wait_for_signal", **NOMINAL)).suspends
 
 
 async def test_a_wait_counts_from_the_last_operation() -> None:

@@ -300,12 +300,8 @@ async def test_an_activity_that_has_used_its_budget_fails(
         await stage.mind.ends("a", Step(tokens=70))
         await stage.mind.ends("a", Step(tokens=70, wait=a_wait()))
         over = await stage.scheduler.ended("a")
-        assert (over.end, over.result, over.steps, over.tokens) == (
-            ActivityEnd.FAILED,
-            said,
-            2,
-            140,
-        )
+        assert (over.end, over.result) == (ActivityEnd.FAILED, said)
+        assert (over.steps, over.tokens) == (2, 140)
         assert stage.mind.released == ["a"]
 
 

@@ -44,11 +44,8 @@ def test_an_id_comes_from_the_call_or_the_class() -> None:
 
         id = "main_valve"
 
-    assert [ReliefValve().id, Named().id, Named("spare").id] == [
-        "relief_valve",
-        "main_valve",
-        "spare",
-    ]
+    ids = [ReliefValve().id, Named().id, Named("spare").id]
+    assert ids == ["relief_valve", "main_valve", "spare"]
     with pytest.raises(ConfigurationError, match="'two words'"):
         Named("two words")
 
@@ -178,27 +175,33 @@ def test_a_signal_needs_a_plain_name(name: str) -> None:
         signal(name)
 
 
-def test_what_completes_an_operation_is_a_signal_of_the_tool() -> None:
-    with pytest.raises(ConfigurationError, match=r"completed by signal 'pump\.done'"):
-
-        class _Wrong(EnhancedTool):  # pyright: ignore[reportUnusedClass]
-            @operation(completed_by="pump.done")
-            def start(self) -> None:
-                """Starts."""
+def start(tool: EnhancedTool) -> None:
+    """Starts."""
 
 
-def test_two_signals_of_one_name_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"_Wrong\.again is a second signal 'pump\.done'"):
-
-        class _Wrong(EnhancedTool):  # pyright: ignore[reportUnusedClass]
-            done = signal("pump.done")
-            again = signal("pump.done")
-
-
-@pytest.mark.parametrize("name", ["state", "host", "describe"])
-def test_a_property_by_which_every_tool_works_is_refused(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{name}: this name is used by EnhancedTool"):
-        type("Wrong", (EnhancedTool,), {name: observable(bool, False)})
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        *(
+            ({name: observable(bool, False)}, f"{name}: this name is used by EnhancedTool")
+            for name in ("state", "host", "describe")
+        ),
+        ({"open__valve": observable(bool, False)}, "open__valve"),
+        (
+            {"done": signal("pump.done"), "again": signal("pump.done")},
+            r"Wrong\.again is a second signal 'pump\.done'",
+        ),
+        (
+            {"start": operation(completed_by="pump.done")(start)},
+            r"completed by signal 'pump\.done'",
+        ),
+    ],
+)
+def test_declarations_that_cannot_work_together_are_refused(
+    members: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        type("Wrong", (EnhancedTool,), members)
 
 
 def test_an_internal_operation_that_is_not_async_is_refused() -> None:
@@ -208,13 +211,6 @@ def test_an_internal_operation_that_is_not_async_is_refused() -> None:
             @internal_operation  # pyright: ignore[reportArgumentType]
             def ramp(self) -> None:
                 """Runs on."""
-
-
-def test_names_with_two_underscores_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="open__valve"):
-
-        class _Wrong(EnhancedTool):  # pyright: ignore[reportUnusedClass]
-            open__valve = observable(bool, False)
 
 
 def test_a_check_is_said_in_words() -> None:

@@ -81,7 +81,6 @@ def inode(folder: RunFolder) -> frozenset[int]:
 
 @contextmanager
 def open_run(logs: Path, watcher: Watcher) -> Generator[tuple[RunFolder, TraceWriter]]:
-    """A run whose trace is held while it is written."""
     folder = start_run(logs)
     with open_trace(folder, redactor=Redactor()) as trace:
         watcher.held = inode(folder)

@@ -62,7 +62,6 @@ def rows(app: TopApp) -> list[str]:
 
 
 def below(app: TopApp) -> str:
-    """What the lower pane shows."""
     pane: Any = app.query_one("#text", Static)
     shown = getattr(pane, "content", None) or pane.renderable  # so it was called by textual 1
     console = Console(width=400, color_system=None, markup=False, emoji=False)
