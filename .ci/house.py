@@ -1,4 +1,4 @@
-"""What `make check` holds: sizes, unique class names, no circles, no dead code, budgets of lines.
+"""What `make check` tests: sizes, unique class names, no circles, no dead code, budgets of lines.
 
     python .ci/house.py
 
@@ -114,7 +114,7 @@ def budgets() -> Iterator[str]:
 
 
 def main() -> None:
-    """Prints what does not hold, and exits with 1 where anything does not."""
+    """Prints each violation, and exits with 1 where there is one."""
     problems = [*sizes(), *class_names(), *circles(), *dead_code(), *budgets()]
     sys.stdout.writelines(f"{problem}\n" for problem in problems)
     if problems:

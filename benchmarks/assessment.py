@@ -104,7 +104,7 @@ def measured(seeds: int, processes: int, model: str) -> dict[str, object]:
 
 
 def _when_replaced(memory: list[float], processes: int) -> float:
-    """Megabytes of a worker when it is replaced, if it grows on as from the first quarter on."""
+    """Megabytes of a worker when it is replaced, if it keeps growing as after the first quarter."""
     quarter = memory[len(memory) // 4 - 1 :]
     growth = (quarter[-1] - quarter[0]) / max(1, len(quarter) - 1) * processes
     return quarter[0] + growth * (JOBS_A_WORKER - len(memory) / 4 / processes)

@@ -4,7 +4,7 @@ The model answers at once, so all that is measured is the frameworks' own work: 
 CPU (all threads of the process) and of wall clock, and estimated tokens of the messages sent,
 each at action 10, 100 and 1,000. All agents are driven in the same way, one action a turn
 (`max_tool_iterations=1`): first the task, then "Continue.". They take turns, action by action,
-so that whatever else the machine does falls on all alike. A number is the median of the actions
+so that other work of the machine affects all alike. A number is the median of the actions
 around its mark, and of the repeats.
 
     python benchmarks/cycle_overhead.py [--actions 1000] [--repeats 3] [--only WORD ...] [--json]

@@ -1,9 +1,9 @@
-"""What a `CoagAgent` costs where an `AssistantAgent` stood, turn by turn, side by side.
+"""What a `CoagAgent` costs in place of an `AssistantAgent`, turn by turn, side by side.
 
 The model answers at once, so all that is measured is the frameworks' own work, in milliseconds of
-CPU of the whole process. The contenders take turns, so that whatever else the machine does falls
-on all alike; a number is the median of the turns around its mark, with the middle half of them
-beside it. Every CoagAgent keeps memory and trace in RAM, as it does by default.
+CPU of the whole process. The contenders take turns, so that other work of the machine affects all
+alike; a number is the median of the turns around its mark, with the middle half of them beside it.
+Every CoagAgent keeps memory and trace in RAM, as it does by default.
 
     python benchmarks/drop_in.py [--turns 2000] [--repeats 1] [--json]
 

@@ -3,9 +3,9 @@
 The face of `coag` is lazy, so what a first use costs, `from coag import CoagAgent`, is shown as
 well; it is not held against the target.
 
-Each import runs in a fresh interpreter, all of them alternately, so that whatever else the machine
-does falls on all alike. `python benchmarks/import_time.py [RUNS]`; exit code 1 where the ratio
-of the medians is above the target or something heavy was imported.
+Each import runs in a fresh interpreter, all of them alternately, so that other work of the machine
+affects all alike. `python benchmarks/import_time.py [RUNS]`; exit code 1 where the ratio of the
+medians is above the target or something heavy was imported.
 """
 
 import argparse

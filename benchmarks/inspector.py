@@ -59,7 +59,7 @@ def long_run(folder: Path, cycles: int) -> RunFolder:
     """Leaves a run of so many cycles in a folder of logs; about 40 KB a cycle.
 
     The trace of a scripted robot is taken apart into its cycles, and those in which it acts in
-    the world are repeated. Numbers of cycles, turns and ids go on; texts and times are those of
+    the world are repeated. Numbers of cycles, turns and ids continue; texts and times are those of
     the original.
     """
     with tempfile.TemporaryDirectory() as place:

@@ -235,7 +235,7 @@ async def _woken(wake: Callable[[list[str]], Awaitable[float]], count: int, wake
 
 
 class Ticker(EnhancedTool):
-    """Emits signals when it is told to."""
+    """Emits signals on request."""
 
     protocol = "Tick."
     count = observable(int, 0)

@@ -1,4 +1,4 @@
-"""What an agent sends where an AssistantAgent stood: prompt tokens over ten examples of a guide.
+"""What an agent sends in place of an AssistantAgent: prompt tokens over ten examples of a guide.
 
 Each example has the structure and the arguments of one in AutoGen's AgentChat user guide, in other
 words, with a scripted model that gives every contender the same calls and texts. Counted is all

@@ -22,7 +22,7 @@ CoagError
 ├── ReplayDivergenceError   something was asked for that the recorded run did not ask for
 ├── RecordedToolError       a tool's error, raised again out of a recorded run
 ├── RemoteAgentError        an agent on another worker failed or could not be reached
-├── JudgmentError           what judgment is told cannot be, or its state cannot be read
+├── JudgmentError           judgment was given an impossible value, or its state cannot be read
 └── AwarenessError          an awareness state would become invalid, or cannot be read
     ├── GoalError               the goal graph refused: no such goal, or a circle
     ├── ObservationError        an observation breaks the schema; says where
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class CoagError(Exception):
-    """The root: `except CoagError` catches whatever this package raises on its own account."""
+    """The root: `except CoagError` catches every error of this package's own."""
 
 
 class ConfigurationError(CoagError, ValueError):
@@ -136,7 +136,7 @@ class StateError(CoagError):
 
 
 class ModelCallError(CoagError, RuntimeError):
-    """A model could not be asked: the server refused, was unreachable or broke off.
+    """A model could not be asked: the server refused, was unreachable or closed the connection.
 
     The client's own error is its cause, and its own type is a base of the error: `except
     openai.RateLimitError` catches it, with its `response` and `status_code`.
@@ -274,7 +274,7 @@ class RemoteAgentError(CoagError):
 
 
 class JudgmentError(CoagError):
-    """What judgment is told cannot be, or its state cannot be read; nothing was changed."""
+    """Judgment was given an impossible value, or its state cannot be read; nothing was changed."""
 
 
 class AwarenessError(CoagError):

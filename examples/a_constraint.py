@@ -1,6 +1,6 @@
 """A constraint: a rule in code that no model output overrides, added while the agent runs.
 
-The scripted model wants to refund 400, twice. The first refund is paid; the second wish dies in
+The scripted model wants to refund 400, twice. The first refund is paid; the second is forbidden in
 Evaluation, with the rule's name and reason in the trace.
 
 With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` from `coag`.

@@ -42,7 +42,7 @@ def show(activity: Activity) -> None:
 
 
 async def live(address: str, folder: str) -> None:
-    """Runs the agent until its goal is reached, from where it stood when it ended before."""
+    """Runs the agent until its goal is reached, from where it ended before."""
     ann = ScriptedApprover([True], by="Ann")
     queue = McpToolConnection(StreamableHttpServerParams(url=address), "queue")
     async with SituatedAgent(
@@ -50,7 +50,7 @@ async def live(address: str, folder: str) -> None:
         approval=ApprovalPolicy(actions=["build_queue__deploy"]), approve=ann,
     ) as agent:  # fmt: skip
         agent.scheduler.watch(show)
-        agent.add_goal("Save the next build that fails.", activity_id="watch")  # or it goes on
+        agent.add_goal("Save the next build that fails.", activity_id="watch")  # or it continues
         print((await agent.ended("watch")).result)
     print("Ann was asked about:", *(request.action for request in ann.requests))
 

@@ -1,4 +1,4 @@
-"""A CoagAgent where an AssistantAgent stood: the same arguments, deliberation before every action.
+"""A CoagAgent in place of an AssistantAgent: the same arguments, deliberation before every action.
 
 The scripted model calls two tools at once, one of which does not exist. That one is rejected in
 Evaluation, and the events show it; the other one runs, and the agent answers from what it returned.

@@ -16,7 +16,7 @@ from coag.schema import MemoryKind, Written
 
 POISON = "A note in the hall says that all keys belong under the mat."
 LESSON = "Since all keys belong under the mat, the cellar key is there too."
-DEEDS = [
+ACTIONS = [
     (EPISODIC_ACTION, {"summary": POISON}),
     (SEMANTIC_ACTION, {"fact": LESSON}),
     (
@@ -33,8 +33,8 @@ DEEDS = [
 
 
 def script(request: ScriptedRequest) -> ScriptedReply:
-    """Does one deed after the other."""
-    action, arguments = DEEDS[min(request.number, len(DEEDS)) - 1]
+    """Does one action after the other."""
+    action, arguments = ACTIONS[min(request.number, len(ACTIONS)) - 1]
     candidate = {"action": action, "arguments": json.dumps(arguments), "score": 0.5}
     return {"situation": "Keys lie about.", "goal_status": "open", "candidates": [candidate]}
 

@@ -1,4 +1,4 @@
-"""Two workers of one situated agent over AutoGen's gRPC runtime; one is killed, the other goes on.
+"""Two workers of one situated agent over AutoGen's gRPC runtime; one is killed, one continues.
 
 Needs a Postgres database of its own, and `pip install "coag[grpc,mcp,postgres]"`:
 `python several_workers.py postgresql://HOST/DATABASE`

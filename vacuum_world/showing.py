@@ -102,7 +102,7 @@ class Pace(_Shown):
 
 
 class PaceChange(_Shown):
-    """A wish to pause, to go on, or to change the clock's speed; what is left out stays."""
+    """A wish to pause, to resume, or to change the clock's speed; what is left out stays."""
 
     paused: bool | None = None
     """Whether to pause."""

@@ -1,4 +1,4 @@
-"""Judgment across a cut of the context: what a fresh run wastes on dead ends that were known.
+"""Judgment across a cut of the context: what a fresh run wastes on known dead ends.
 
 A porter stands in a hall with eight doors. Three of them open; the others never do, and say so.
 The first run fetches two things, and meets dead ends on the way. Then the context is cut: a fresh
@@ -252,14 +252,14 @@ def _opened(records: Sequence[Any]) -> list[str]:
 
 
 async def _summary(model: ChatCompletionClient, hall: Hall, records: Sequence[Any]) -> str:
-    """What the model writes of a run for who goes on; cut where it is longer than asked."""
-    deeds = [
+    """The model's summary of a run for its successor; cut where it is longer than asked."""
+    actions = [
         f"{one.action} {json.dumps(one.arguments)}: {one.result}"
         for record in records
         if isinstance(record, ExecutionOutcome)
         for one in record.executed
     ]
-    text = "\n".join((hall.task, "", *deeds, "", _ASKED))
+    text = "\n".join((hall.task, "", *actions, "", _ASKED))
     answer = await model.create([UserMessage(content=text, source="user")])
     return " ".join(str(answer.content).split()[:WORDS])
 
@@ -268,7 +268,7 @@ async def _summary(model: ChatCompletionClient, hall: Hall, records: Sequence[An
 
 
 def _answer(request: ScriptedRequest, order: Sequence[str], things: Sequence[str]) -> str:
-    """Takes what it has found, opens a door of which nothing is told, and says when it is done."""
+    """Takes what it has found, opens a door that it knows nothing of, and says when it is done."""
     text = " ".join(str(getattr(one, "content", "")) for one in request.messages)
     if _ASKED in text:
         found = re.findall(r"behind the (\w+) door is: (lamp|key)", text)
@@ -280,8 +280,8 @@ def _answer(request: ScriptedRequest, order: Sequence[str], things: Sequence[str
     for thing in missing:
         if re.search(rf"behind the \w+ door is: {thing}", text):
             wishes.append(_wish("take", 0.9, thing=thing))
-    told = ("the {} door can never be opened", "behind the {} door is:")
-    left = [door for door in order if not any(one.format(door) in text for one in told)]
+    known = ("the {} door can never be opened", "behind the {} door is:")
+    left = [door for door in order if not any(one.format(door) in text for one in known)]
     left.sort(key=lambda door: f"was behind the {door} door" not in text)
     for place, door in enumerate(left[:3]):
         wishes.append(_wish("open_door", 0.6 - 0.1 * place, door=door))

@@ -1,6 +1,6 @@
 """An agent's capabilities, made for these measurements: 45 of nine fields, and 249 edges.
 
-The paper's own manifest is not published. Ours has the names that its Table 3 tells (`web_fetch`,
+The paper's own manifest is not published. Ours has the names of its Table 3 (`web_fetch`,
 `write`, `foundry_metrics`); the rest are tools that agents commonly have.
 """
 

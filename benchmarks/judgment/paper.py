@@ -39,7 +39,7 @@ BINS = 12
 DELTA = 1.0
 """Factor of the field's energy where it is read."""
 _COHERENCE = 0.1
-"""The torus engine's reward is the baseline's and this times how much its target stands out."""
+"""The torus engine's reward is the baseline's plus this times the salience of its target."""
 _UTILITY_WEIGHT = 1.0
 _SCHEDULED = 12
 """Every so many steps the torus engine injects into the first capabilities, as `_AT`."""

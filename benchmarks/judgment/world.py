@@ -96,7 +96,7 @@ class World:
         self.serves = {(f, name): self._serving(f, name) for f in FIELDS for name in self.names}
 
     def change(self) -> None:
-        """Every second edge and one capability in five are drawn anew."""
+        """Every second edge and one capability in five are drawn again."""
         for pair in list(self.quality)[::2]:
             self.quality[pair] = self._draw.random()
         for name in self._draw.sample(self.names, len(self.names) // 5):

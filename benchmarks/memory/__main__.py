@@ -64,7 +64,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     made["locomo"].add_argument("--conversation", nargs="*", help="only these, by their sample_id")
     made["dynamics"].add_argument("--disk", action="store_true", help="in a Chroma folder")
     made["sleep"].add_argument("--preset", default="companion")
-    made["life"].add_argument("--held-out", action="store_true", help="told in other words")
+    made["life"].add_argument("--held-out", action="store_true", help="worded otherwise")
     asked = parser.parse_args(words)
     least = {**_COMMANDS[asked.command][1], "seed": 0, "first": 0}
     for option in (name for name, usual in least.items() if usual and getattr(asked, name) < 1):

@@ -38,7 +38,7 @@ class Correctable(Findable, Protocol):
     """A memory that may be able to take something back."""
 
     def retract(self, names: Sequence[str]) -> bool:
-        """Takes back what was added under these ids; False if there is no door for it."""
+        """Takes back what was added under these ids; False if there is no method for it."""
         ...
 
 

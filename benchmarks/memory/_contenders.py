@@ -66,11 +66,11 @@ def finders(embedder: Embedder | None = None) -> list[Contender]:
         ),
         Contender(name="ChromaDBVectorMemory", make=autogen),
         Contender(
-            name="ChromaDBVectorMemory, told", make=lambda folder: WithDetails(autogen(folder))
+            name="ChromaDBVectorMemory, details", make=lambda folder: WithDetails(autogen(folder))
         ),
         *_if_installed(vectors),
         Contender(
-            name=f"{_MEM0}, told",
+            name=f"{_MEM0}, details",
             make=(lambda folder: WithDetails(Mem0(folder, vectors))) if find_spec("mem0") else None,
         ),
     ]

@@ -1,7 +1,7 @@
 """What the dynamics of memory cost: recall and writes beside a plain memory, and a sleep.
 
-The memories take turns at every question and every write, so that whatever else the machine does
-meets all of them alike; what counts are the ratios to the plain one.
+The memories take turns at every question and every write, so that other work of the machine affects
+all alike; what counts are the ratios to the plain one.
 """
 
 from __future__ import annotations

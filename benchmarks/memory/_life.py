@@ -1,6 +1,6 @@
 """A simulated year of one agent's life: what its memory says day by day, and what is left of it.
 
-Every memory lives the same lives: it is told the notes of a day, asked the questions of the day,
+Every memory lives the same lives: it gets the notes of a day, is asked the questions of the day,
 and ours with dynamics sleeps every night. Differences are paired over lives.
 """
 
@@ -66,7 +66,7 @@ class Shown:
 class Living(Protocol):
     """A memory through a life."""
 
-    def told(self, notes: Sequence[Note]) -> None:
+    def take_in(self, notes: Sequence[Note]) -> None:
         """Takes in the notes of a day."""
         ...
 
@@ -98,7 +98,7 @@ class OurLife(Looped):
         self._dynamics = made
         self._memory = LongTermMemory(self._store, scope=_SCOPE, clock=self._clock, dynamics=made)
 
-    def told(self, notes: Sequence[Note]) -> None:
+    def take_in(self, notes: Sequence[Note]) -> None:
         """All of a day at once; what stirs moves the mood, where there is one."""
         self._clock.at = notes[0].at
         self.run(self._remember([_wish(note) for note in notes]))
@@ -155,7 +155,7 @@ class OthersLife:
         self._folder = folder
         self._count = 0
 
-    def told(self, notes: Sequence[Note]) -> None:
+    def take_in(self, notes: Sequence[Note]) -> None:
         """One by one, or as it takes them."""
         self._memory.add([_item(note) for note in notes])
         self._count += len(notes)
@@ -168,7 +168,7 @@ class OthersLife:
         """It does nothing by night."""
 
     def left(self, folder: Path) -> tuple[int, int]:
-        """Everything it was told; 0 bytes for one that is in RAM alone."""
+        """Every note that it was given; 0 bytes for one that is in RAM alone."""
         return self._count, _bytes_in(self._folder)
 
     def close(self) -> None:
@@ -236,15 +236,15 @@ def our_lives() -> list[LifeContender]:
 
 
 def judged(
-    question: DailyQuestion, answers: Sequence[Shown], told: Mapping[str, Note]
+    question: DailyQuestion, answers: Sequence[Shown], by_name: Mapping[str, Note]
 ) -> dict[str, float | bool | None]:
-    """What is to be said of the answers to one question; None where it cannot be asked.
+    """The measures of the answers to one question; None where one does not apply.
 
-    `hit`: what is right is there, and can be read in what is shown. `stale` and `planted`: what is
-    outdated, or false, stands above what is right, or without it. `junk`: the share of answers
-    that nobody will ever ask for. `tokens`: of all that is shown.
+    `hit`: the right value is there, and can be read in what is shown. `stale` and `planted`: an
+    outdated or false value is above the right one, or without it. `junk`: the share of answers that
+    nobody will ever ask for. `tokens`: of all that is shown.
     """
-    notes = [told[one.name] for one in answers]
+    notes = [by_name[one.name] for one in answers]
     about = [
         (one.value, shown.text is None or one.value in shown.text)
         for one, shown in zip(notes, answers, strict=True)
@@ -271,7 +271,7 @@ def judged(
 
 def live(contender: LifeContender, seed: int, days: int, *, held_out: bool = False) -> Life:
     """One life of one memory; see `Year`."""
-    tally, told = _Tally(), dict[str, Note]()
+    tally, by_name = _Tally(), dict[str, Note]()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         folder, disk = Path(place) / "memory", Path(place) / "disk"
         folder.mkdir()
@@ -279,7 +279,7 @@ def live(contender: LifeContender, seed: int, days: int, *, held_out: bool = Fal
         memory = contender.open(folder)
         began = time.perf_counter()
         for day in Year(seed, days, held_out=held_out).days():
-            _lived(day, memory, told, tally)
+            _lived(day, memory, by_name, tally)
         took = time.perf_counter() - began
         count, size = memory.left(disk)
         memory.close()
@@ -287,12 +287,12 @@ def live(contender: LifeContender, seed: int, days: int, *, held_out: bool = Fal
     return Life(memory=contender.name, seed=seed, measures=measures)
 
 
-def _lived(day: Day, memory: Living, told: dict[str, Note], tally: _Tally) -> None:
-    told |= {note.name: note for note in day.notes}
-    memory.told(day.notes)
+def _lived(day: Day, memory: Living, by_name: dict[str, Note], tally: _Tally) -> None:
+    by_name |= {note.name: note for note in day.notes}
+    memory.take_in(day.notes)
     for question in day.questions:
         answers = memory.asked(day.evening, question.text)
-        for measure, value in judged(question, answers, told).items():
+        for measure, value in judged(question, answers, by_name).items():
             tally.add(measure, value)
     memory.night()
 

@@ -41,7 +41,7 @@ class LocomoStore(Looped):
     """A conversation in a store of ours.
 
     Args:
-        store: Where it rests.
+        store: Where it is stored.
         ranking: What counts; None for meaning alone.
         dynamics: How it changes with time and use; None for not at all.
     """
@@ -62,9 +62,9 @@ class LocomoStore(Looped):
         records = [turn_record(*turn) for turn in turns]
         self.run(self._store.add(records))
         if self._dynamics is not None:
-            told = [Remembered(record=one, new=True) for one in records]
+            added = [Remembered(record=one, new=True) for one in records]
             said_by = [one.provenance.trust for one in records]
-            self.run(self._dynamics.encoded(told, said_by, self._store))
+            self.run(self._dynamics.encoded(added, said_by, self._store))
 
     def query(self, text: str, k: int) -> list[str]:
         """The ids of the turns that answer best, best first."""

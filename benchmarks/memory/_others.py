@@ -1,4 +1,4 @@
-"""What else there is, through its public doors and with the same embedder as ours.
+"""Other memories, used through their public interfaces and with the same embedder as ours.
 
 Chroma and AutoGen's `ChromaDBVectorMemory` come with coag. mem0 and LangMem's store are measured
 where they are installed beside it; nothing here asks for them. No contender has a language model:
@@ -83,7 +83,7 @@ class BareChroma:
     """A collection of Chroma and nothing besides.
 
     Args:
-        folder: Where it rests.
+        folder: Where it is stored.
         vectors: The embedder.
         keyed: Whether a statement is stored under its subject and attribute, so that the last word
             on them is the only one.

@@ -1,7 +1,7 @@
 """Which of two notes replaced the other: what the rules of interference find, and false alarms.
 
-Each pair is told to a memory of its own. Where the later note replaced the earlier one, that should
-be marked; where both are true, neither should be.
+Each pair is given to a memory of its own. Where the later note replaced the earlier one, the
+earlier should be marked; where both are true, neither should be.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ._printing import print_table
 _BETWEEN = timedelta(days=7)
 
 
-class _Told(Looped):
-    """A memory with the preset `assistant` that is told notes, a week apart."""
+class _PairMemory(Looped):
+    """A memory with the preset `assistant` that is given notes, a week apart."""
 
     def __init__(self, *texts: str, trust: Trust = Trust.USER) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _Told(Looped):
 def _marked() -> Iterator[tuple[str, bool]]:
     """The sort of each pair, and whether the earlier note is marked."""
     for sort, earlier, later in PAIRS:
-        memory = _Told(earlier, later)
+        memory = _PairMemory(earlier, later)
         found = memory.asked(f"{earlier} {later}").records
         yield sort, any(hit.state is not None and hit.state.yields_to for hit in found)
         memory.close()
@@ -56,7 +56,7 @@ def _marked() -> Iterator[tuple[str, bool]]:
 def _past_first() -> Iterator[bool]:
     """Whether a question for what was before brings the earlier note, with its own score."""
     for earlier, later, question in PAST:
-        memory = _Told(earlier, later)
+        memory = _PairMemory(earlier, later)
         hits = [hit for hit in memory.asked(question).records if hit.record.text == earlier]
         yield any(hit.why is not None and hit.why.outdated == 0 for hit in hits)
         memory.close()
@@ -66,7 +66,7 @@ def _left_out(texts: Sequence[str]) -> tuple[int, int]:
     """How many of these are left out of recall where strangers say them, and of how many."""
     found = 0
     for text in texts:
-        memory = _Told(text, trust=Trust.UNTRUSTED)
+        memory = _PairMemory(text, trust=Trust.UNTRUSTED)
         found += bool(memory.asked(text).doubted)
         memory.close()
     return found, len(texts)

@@ -43,7 +43,7 @@ class Attribute:
 
     name: str
     plain: str
-    """The statement; `{s}` stands for the subject, `{v}` for the value."""
+    """The statement; `{s}` is replaced by the subject, `{v}` by the value."""
     other: str
     """The same in other words."""
     question: str

@@ -53,7 +53,7 @@ class Slept:
     before_mb: float
     """Memory of the process that opened the folder, before it sleeps."""
     more_mb: float
-    """What it grew by at most while it slept."""
+    """Its largest growth while it slept."""
 
 
 def measure_sleep(records: int, seed: int, preset: str, *, as_json: bool) -> None:

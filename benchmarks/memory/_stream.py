@@ -22,7 +22,7 @@ FIRST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is to be said of the first answers to one question; None where it cannot be asked."""
+    """The measures of the first answers to one question; None where one does not apply."""
 
     first: bool | None
     """What is so is above everything else said of the topic; asked where something is so."""
@@ -57,7 +57,7 @@ class Kept:
 
 
 def judged(topic: Topic, answers: Sequence[Statement]) -> Verdict:
-    """What is to be said of the answers to the question on a topic."""
+    """The measures of the answers to the question on a topic."""
     about = [one for one in answers if one.topic == topic.name]
     values = [one.value for one in about if one.saying is not Saying.RETRACTION]
     corrected = {one.value for one in about if one.saying is Saying.RETRACTION}
@@ -172,7 +172,7 @@ def _print(results: Sequence[Kept]) -> None:
         f"misled % ({counts.get('misled', 0)})",
         f"junk % ({counts.get('junk', 0)})",
         "repeated %",
-        "told/s",
+        "adds/s",
         "p50 ms",
         "p95 ms",
     )

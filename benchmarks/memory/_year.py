@@ -1,4 +1,4 @@
-"""A year of one agent's life: what it is told and lives through, and what it is asked day by day.
+"""A year of one agent's life: the notes that it gets, and the questions that it is asked each day.
 
 Seeded, and independent of the memory that is measured. Each question has one right answer on its
 day; what was right before is outdated, and what an untrusted source planted is false.
@@ -38,7 +38,7 @@ _EVENTS = 0.09
 _PLANTED = 0.12
 """Chance a day of a planted falsehood: about 44 a year."""
 _OTHERWISE = 0.25
-"""Share of facts of a held-out life that are told with the value first."""
+"""Share of facts of a held-out life that are worded with the value first."""
 _READING = "Weekly round: the reading of {device} was {value} units."
 _SMALL_TALK = 1
 """Notes a day that nobody will ask for, besides a diary of some eighty words."""
@@ -87,7 +87,7 @@ class DailyQuestion:
     outdated: frozenset[str] = frozenset()
     planted: frozenset[str] = frozenset()
     age: int = 0
-    """Days since what is right was told."""
+    """Days since the right value was said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class Day:
 
 @dataclass(slots=True)
 class _Known:
-    """What was told of one thing so far."""
+    """What was said of one thing so far."""
 
     name: str
     sort: Sort
@@ -114,7 +114,7 @@ class _Known:
     history: list[str] = field(default_factory=list[str])
     planted: set[str] = field(default_factory=set[str])
     since: int = 0
-    """The day on which what is right now was told last."""
+    """The day on which the value that is right now was said last."""
 
     def asked(self, day: int) -> DailyQuestion:
         right = self.history[-1]
@@ -176,8 +176,8 @@ class Year:
     Args:
         seed: The same seed gives the same year.
         days: How many.
-        held_out: Whether it is told in the words of `_held_out`, and one in four facts in yet
-            others, which put the value first.
+        held_out: Whether the words are those of `_held_out`, and for one in four facts yet others,
+            which put the value first.
     """
 
     def __init__(self, seed: int, days: int = DAYS, *, held_out: bool = False) -> None:
@@ -200,7 +200,7 @@ class Year:
             at = BEGIN + timedelta(days=day)
             yield Day(at=at, notes=tuple(notes), questions=tuple(self._questions(day)))
 
-    # ---- what is told ----
+    # ---- notes ----
 
     def _note(
         self,
@@ -314,10 +314,10 @@ class Year:
             feeling=kind.feeling,
         )
 
-    # ---- what is asked ----
+    # ---- questions ----
 
     def _questions(self, day: int) -> Iterator[DailyQuestion]:
-        """A fact, one told first most often; a reading; an event of the past."""
+        """A fact, the first ones most often; a reading; an event of the past."""
         facts = [known for known, _, _ in self._facts]
         weights = [1 / (at + 1) for at in range(len(facts))]
         for known in self._rng.choices(facts, weights=weights, k=1) if facts else []:

@@ -48,7 +48,7 @@ class InstantModel(ModelClient):
         self._usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
 
     async def answer(self, request: ModelRequest) -> CreateResult:
-        """The standing answer of the wanted form; without a form, a call of the tool."""
+        """The fixed answer of the wanted form; without a form, a call of the tool."""
         self.sent.append(request.messages)
         content: str | list[FunctionCall] = [
             FunctionCall(id="call", name="count_stone", arguments='{"number": 1}')
@@ -119,7 +119,7 @@ class PlannedModel(InstantModel):
         self._latency = latency
 
     async def answer(self, request: ModelRequest) -> CreateResult:
-        """The standing answer of the wanted form."""
+        """The fixed answer of the wanted form."""
         if self._latency:
             await asyncio.sleep(self._latency)
         if self._calls:

@@ -1,4 +1,4 @@
-"""What SQLite leaves to its users."""
+"""The write-ahead log of SQLite, with a wait that SQLite itself does not do."""
 
 from __future__ import annotations
 

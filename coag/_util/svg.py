@@ -1,4 +1,4 @@
-"""Pictures as SVG, which any page can hold, whatever its security policy."""
+"""Pictures as SVG, which a page with any security policy can hold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def brief(number: float) -> str:
 class SvgPicture:
     """A picture with a title and a text alternative, which may be foreign texts.
 
-    In names of attributes `_` stands for a hyphen; an empty attribute is left out.
+    In names of attributes `_` becomes a hyphen; an empty attribute is left out.
 
     Args:
         size: Width and height in pixels.

@@ -186,7 +186,7 @@ def _tag(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def as_read(text: str) -> str:
-    """A text as a careless reader takes it: without what is invisible, look-alikes as plain."""
+    """A text as it looks to a reader: without invisible characters, look-alikes as plain ones."""
     if text.isascii() and "&" not in text:
         return text
     plain = _ENTITY.sub(lambda found: unescape(found[0]), text)

@@ -18,7 +18,7 @@ from coag.errors import ConfigurationError
 from .runtime import LOOPBACK, free_port
 
 _READY_WITHIN = 60.0
-"""Seconds; a worker imports chromadb and whatever its factories need."""
+"""Seconds; a worker imports chromadb and the modules of its factories."""
 _STOP_WITHIN = 20.0
 _TAIL = 2_000
 _READY = re.compile(r"^ready: .*(?=\n)", re.MULTILINE)

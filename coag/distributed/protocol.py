@@ -39,7 +39,7 @@ class RemoteLimits(Value):
     """How long a client waits for a cancelled turn to end; after half of it, an agent that does
     not listen to its token is cancelled as a task."""
     lease: float = Field(default=60.0, gt=0)
-    """A turn that nobody has asked after for so long is cancelled: its client is gone."""
+    """A turn that nobody has asked about for so long is cancelled: its client is gone."""
     items: int = Field(default=1_000, ge=1)
     """Events of a turn that wait for the client; the agent pauses until it has taken some."""
     turns_kept: int = Field(default=20, ge=1)
@@ -192,7 +192,7 @@ class RemoteRefusal(Exception):
 
 
 def failure_of(error: BaseException) -> RemoteFailure:
-    """What of an exception crosses the wire: its type's name and its text."""
+    """What is sent of an exception: its type's name and its text."""
     if isinstance(error, RemoteRefusal):
         return error.failure
     kind = "cancelled" if isinstance(error, asyncio.CancelledError) else "raised"

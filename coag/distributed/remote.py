@@ -228,7 +228,7 @@ class RemoteChatAgent(BaseChatAgent):
         return self._there
 
     async def _renew(self, **request: Any) -> None:
-        """Does something after which the dialogue is with whatever agent is there now."""
+        """Sends a request after which the dialogue is with the agent that is there now."""
         there = await self._known()
         done = await self._ask(OperationDone, **request)
         self._there = there.model_copy(update={"instance": done.instance})

@@ -1,4 +1,4 @@
-"""AutoGen's gRPC runtimes: the one module that knows them, and what they leave undone.
+"""AutoGen's gRPC runtimes, and fixes for their faults; no other module knows them.
 
 - A message above gRPC's limit breaks the sender's connection, so sizes are checked before.
 - A worker whose host went away keeps a task that reads for ever, and stopping it raises.

@@ -38,11 +38,11 @@ from .protocol import (
 )
 
 TOPIC = "coag"
-"""Stands behind the agent type in the topics that requests and answers are published to.
+"""Follows the agent type in the topics that requests and answers are published to.
 
 Events are used rather than AutoGen's requests: its gRPC host keeps requests of all clients by a
-number that each client counts for itself, so answers go astray where two clients ask one worker;
-and an error answer is never received.
+number that each client counts for itself, so answers reach the wrong client where two ask one
+worker; and an error answer is never received.
 """
 
 

@@ -1,8 +1,8 @@
 """Our rules as an interceptor of the agent-hooks contract. Experimental, as is the contract.
 
-`AGENT-HOOKS-0.1` (the package `agent-hooks-sdk`, 0.1.0b3) is Microsoft's contract between any
-agent framework and whoever judges its calls. It is met here by its JSON alone: nothing of the
-package is imported.
+`AGENT-HOOKS-0.1` (the package `agent-hooks-sdk`, 0.1.0b3) is Microsoft's contract between any agent
+framework and the code that judges its calls. Only its JSON is used here: nothing of the package is
+imported.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class _Session:
 class ConstraintInterceptor:
     """Judges tool calls at `pre_tool_call`, by a state that is read at `post_tool_call`.
 
-    A second call of a session is denied while the first is under way. A call of which the host
-    does not say what came of it, before it asks the model again, is of unknown outcome. What goes
-    wrong here is raised: hosts of the contract block then.
+    A second call of a session is denied while the first is under way. A call whose result the host
+    does not report before it asks the model again is of unknown outcome. What goes wrong here is
+    raised: hosts of the contract block then.
 
     Example:
         `create_agent_hooks_middleware([ConstraintInterceptor([within_ten], context=Purse)])`

@@ -2,8 +2,8 @@
 
 One session interface for clients (`McpSession`, held by `McpClient`), one for servers
 (`McpOffer`, `McpServing`). The package is imported by `sdk()` only: in `v1` or `v2`, by what is
-installed. Here is what both need and neither has: sessions that are made again, bounded requests,
-a word when notices were missed, and notices that wait for no slow client.
+installed. Here is what both need and neither has: sessions that are made again, bounded requests, a
+notice when notices were missed, and notices that wait for no slow client.
 """
 
 from .client import McpClient

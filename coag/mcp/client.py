@@ -33,7 +33,7 @@ class McpClient:
     Args:
         params: How it is reached; `${NAME}` is filled in when it is.
         bounds: How long is waited, and how often it is started.
-        on_notice: Called with what the server tells.
+        on_notice: Called with the server's notices.
         sampler: Answers its requests for sampling; None refuses them.
     """
 
@@ -113,7 +113,7 @@ class McpClient:
         self._started = now
         made: list[McpConnection] = []
 
-        def told(notice: McpNotice) -> None:
+        def notify(notice: McpNotice) -> None:
             if notice.kind == "deaf":
                 made[0].retire()
             elif self._on_notice is not None:
@@ -121,9 +121,9 @@ class McpClient:
 
         def opening(tail: StderrTail) -> AbstractAsyncContextManager[McpSession]:
             open_session = sdk().open_session
-            return open_session(params, stderr=tail.file, on_notice=told, sampler=self._sampler)
+            return open_session(params, stderr=tail.file, on_notice=notify, sampler=self._sampler)
 
-        told(McpNotice("opened"))
+        notify(McpNotice("opened"))
         over_http = isinstance(params, StreamableHttpServerParams)
         made.append(McpConnection(self.label, opening, self._bounds, pulse=over_http))
         return made[0]

@@ -49,7 +49,7 @@ class StreamableHttpServerParams(BaseModel):
     sse_read_timeout: float = 300.0
     """Seconds without any data of the server; the time of a call, where it is given."""
     terminate_on_close: bool = True
-    """Whether the server is told when the session ends."""
+    """Whether the session is ended at the server, too."""
 
 
 ServerParams = StdioServerParams | StreamableHttpServerParams

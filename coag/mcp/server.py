@@ -38,7 +38,7 @@ class McpAnswer(NamedTuple):
 
 
 class McpOffer(Protocol):
-    """What a server offers; it may change at any time, and the server is told of it."""
+    """What a server offers; it may change at any time, which the server is notified of."""
 
     name: str
     version: str
@@ -59,7 +59,7 @@ class McpOffer(Protocol):
     async def call(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]
     ) -> McpAnswer:
-        """Calls a tool; whatever happens is an answer."""
+        """Calls a tool; a failure is an answer, too."""
         ...
 
     async def read(self, uri: str) -> McpText:
@@ -109,7 +109,7 @@ class MakeServer(Protocol):
 
 
 TOOLS_CHANGED = ""
-"""Stands in an outbox for the notice that tools came or went."""
+"""The entry of an outbox for the notice that tools were added or removed."""
 
 
 class Outbox:

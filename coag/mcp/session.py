@@ -1,6 +1,6 @@
 """A session with an MCP server, whichever major of the mcp package is installed.
 
-A notice that a server sends is told at once and never waited for: who needs the truth asks.
+A notice of a server is passed on at once and never waited for; code that must be sure asks.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check_structured(tool: str, content: Mapping[str, Any] | None, schema: str) 
         raise RuntimeError(f"tool {tool!r} gave structured content that does not fit: {fault}")
 
 
-# ---- What a server has, and what it tells without being asked ----
+# ---- What a server has, and the notices that it sends ----
 
 
 class McpTool(NamedTuple):
@@ -95,7 +95,7 @@ class McpText(NamedTuple):
 
 
 class McpNotice(NamedTuple):
-    """What a server told, or what became of the stream by which it tells."""
+    """A notice of a server, or of what happened to the stream of its notices."""
 
     kind: Literal["opened", "updated", "tools", "log", "progress", "missed", "deaf"]
     """`opened`: this is another session, which knows nothing of the one before; `updated`: a
@@ -110,8 +110,8 @@ class McpNotice(NamedTuple):
 OnNotice = Callable[[McpNotice], None]
 """Called with each notice; returns at once, and must not raise."""
 Sampler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Answers a request for sampling: MCP's parameters and result, both as JSON. What it raises is
-told to the server."""
+"""Answers a request for sampling: MCP's parameters and result, both as JSON. The server gets what
+it raises as an error."""
 
 
 class McpSession(Protocol):

@@ -1,4 +1,4 @@
-"""What becomes of the streams of a server over HTTP, which the mcp package keeps to itself.
+"""Watches the streams of a server over HTTP, of which the mcp package reports nothing.
 
 It waits for ever for an answer whose stream broke. It opens the stream of notices again when that
 ends, gives up after two failures, and says nothing.
@@ -27,7 +27,7 @@ class _Bytes(Protocol):
 
 
 class _Watched:
-    """The bytes of a stream, and a call when they end: whether they broke off."""
+    """The bytes of a stream; calls `ended` with whether they were cut off."""
 
     def __init__(self, stream: _Bytes, ended: Callable[[bool], None]) -> None:
         self._stream = stream
@@ -49,9 +49,9 @@ class _Watched:
 
 
 class StreamWatch:
-    """Tells of the stream of notices what became of it, and of requests that get no answer.
+    """Reports what happens to the stream of notices, and requests that get no answer.
 
-    The stream is `missed` whenever it opens, since what was told before is lost, and `deaf` when
+    The stream is `missed` whenever it opens, since earlier notices are lost, and `deaf` when
     it ended and did not open again in time.
 
     Args:

@@ -266,7 +266,7 @@ def _sampling(sampler: Sampler) -> Any:
         try:
             result = await sampler(params.model_dump(mode="json", exclude_none=True))
             return mcp_types.CreateMessageResult.model_validate(result)
-        except Exception as error:  # whatever the model client raised: the server is told
+        except Exception as error:  # any error of the model client is the answer
             return mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=str(error))
 
     return answered

@@ -297,7 +297,7 @@ async def open_session(
         await stack.enter_async_context(client)
         session = _SessionV2(client, on_notice)
         stack.push_async_callback(session.close)
-        if session.tells_tools:  # without a stream, nothing is told of them
+        if session.tells_tools:  # without a stream, it sends no notices of them
             with suppress(NotSentError, LostError, McpRefusedError):
                 await session.watch(frozenset())
         yield session
@@ -313,7 +313,7 @@ def _sampling(sampler: Sampler) -> Any:
         try:
             asked = params.model_dump(mode="json", by_alias=True, exclude_none=True)
             return mcp_types.CreateMessageResult.model_validate(await sampler(asked))
-        except Exception as error:  # whatever the model client raised: the server is told
+        except Exception as error:  # any error of the model client is the answer
             return mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=str(error))
 
     return answered

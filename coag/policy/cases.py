@@ -19,7 +19,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What became of a case."""
+    """The result of a case."""
 
     case: PolicyCase
     got: Expected
@@ -34,7 +34,7 @@ class CaseResult:
 
     @property
     def text(self) -> str:
-        """The case and what came of it, in a line."""
+        """The case and its result, in a line."""
         case = self.case
         given = ", ".join(f"{name}={value!r}" for name, value in case.arguments.items())
         call = ellipsis(f"{case.tool}({given})", _SHOWN)

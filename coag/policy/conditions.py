@@ -33,7 +33,7 @@ LARGEST = 2**53
 """The largest whole number that is compared; beyond it, different ones could pass for the same."""
 _DEEPEST = 30
 ROOTS = ("arguments", "state", "after")
-"""What has members: the call's arguments, the state now, the state that is predicted."""
+"""Names that have members: the call's arguments, the state now, the predicted state."""
 PLAIN = ("tool", "unsettled")
 """The tool's name, and the names of the actions whose outcome is not known."""
 _METHODS = ("contains", "startsWith", "endsWith", "matches")
@@ -72,7 +72,7 @@ class _Token:
 
 
 def check_installed() -> None:
-    """Sees that conditions can be judged here.
+    """Checks that conditions can be judged here.
 
     Raises:
         ConfigurationError: The extra is not installed.
@@ -92,7 +92,7 @@ class PolicyCondition:
     """A condition that was read, ready to be judged.
 
     Args:
-        text: As it stands in the file.
+        text: As it is written in the file.
 
     Raises:
         ConditionError: It cannot be understood; says where, and what to write.

@@ -1,8 +1,8 @@
-"""The text of a policy file as a tree whose every part knows where it stands.
+"""The text of a policy file as a tree; every part has its line and column.
 
 The one module that imports a library of YAML. No anchor, alias, tag or second key of one name is
-let through, so that a file is no more than it shows, and plain texts keep the letters they are
-written in (`no` is no truth value, `1_000` no number).
+let through, so that a file means what it shows, and plain texts keep the letters they are written
+in (`no` is no truth value, `1_000` no number).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PARTS = 20_000
 DEEPEST = 20
 """Levels of lists and mappings."""
 PROBLEMS = 100
-"""Problems of one file that are told."""
+"""Problems of one file that are reported."""
 NOT_INSTALLED = "Policy files need packages that are not installed: pip install 'coag[policy]'."
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _PLAIN = {"": None, "~": None, "null": None, "true": True, "false": False}
@@ -41,13 +41,13 @@ class PolicyProblem:
     """What is wrong, with which value, and what to do."""
 
     def at(self, file: str) -> str:
-        """It with its place, as compilers write it."""
+        """The problem with its place, as compilers write it."""
         place = f"{file}:{self.line}:{self.column}" if self.line else file
         return f"{place}: {self.text}"
 
 
 class PolicyError(ConfigurationError):
-    """A policy file cannot be used; all that is wrong with it.
+    """A policy file cannot be used; lists all its problems.
 
     Args:
         file: The file's name, or what else the text is called.
@@ -57,10 +57,10 @@ class PolicyError(ConfigurationError):
     def __init__(self, file: str, problems: Sequence[PolicyProblem]) -> None:
         self.file = file
         self.problems = tuple(sorted(problems, key=lambda one: (one.line, one.column)))
-        told = [one.at(file) for one in self.problems[:PROBLEMS]]
+        lines = [one.at(file) for one in self.problems[:PROBLEMS]]
         if len(self.problems) > PROBLEMS:
-            told.append(f"and {len(self.problems) - PROBLEMS} more")
-        super().__init__("\n".join(told))
+            lines.append(f"and {len(self.problems) - PROBLEMS} more")
+        super().__init__("\n".join(lines))
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class YamlPart:
 
     @property
     def json(self) -> Any:
-        """What it stands for as JSON: numbers, true, false, null; all else is text."""
+        """Its value as JSON: numbers, true, false, null; all else is text."""
         if self.fields is not None:
             return {name: held.json for name, (_, held) in self.fields.items()}
         if self.text is None:
@@ -104,7 +104,7 @@ class YamlPart:
         return PolicyProblem(self.line, self.column + (offset if self.plain else 0), text)
 
     def found(self, path: Sequence[int | str]) -> tuple[YamlPart, YamlPart | None]:
-        """The part that a path leads to, as far as it leads, and the key it stands under."""
+        """The part at a path, or the last one that exists on it, and its key."""
         part, key = self, None
         for step in path:
             if part.fields is not None and isinstance(step, str) and step in part.fields:

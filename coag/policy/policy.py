@@ -56,17 +56,17 @@ class PolicyCase(BaseModel):
     """Tools of calls of which it is not known whether they had their effect."""
     expect: Expected
     by: str | None = None
-    """The rule that has to be the one that forbids or asks."""
+    """The rule that is expected to forbid or ask."""
     line: int = 0
-    """Where it stands in the file."""
+    """Its line in the file."""
 
 
 @dataclass(frozen=True)
 class Policy(Sequence[PolicyRule]):
     """The rules of a policy file; a sequence of constraints, for `constraints=`.
 
-    Rules that need approval ask whoever is given as `approve=`; without anybody to ask, an agent
-    is not made with them.
+    Rules that need approval ask the approver given as `approve=`; without one, no agent is made
+    with them.
     """
 
     name: str

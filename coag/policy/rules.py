@@ -33,7 +33,7 @@ _MOST = 400
 """Calls that `at_most` can count to; of one action 500 are kept."""
 _COUNTING = ("at_most", "once")
 _PARTING = ",;|&+(){}\"'"
-"""Signs by which people part names or mark them as names; a rule with one would judge nothing."""
+"""Signs that separate or quote names; a rule with one in a name would judge nothing."""
 _ALL = ("all",)
 """For `once`: the same call is one with the same arguments."""
 _BELONGS = {
@@ -76,8 +76,8 @@ def _condition(text: str) -> str:
     try:
         return PolicyCondition(text).text
     except ConditionError as error:
-        told = {"problem": error.problem, "column": error.column}
-        raise PydanticCustomError("condition", "{problem}", told) from error
+        details = {"problem": error.problem, "column": error.column}
+        raise PydanticCustomError("condition", "{problem}", details) from error
 
 
 _Text = Annotated[str, AfterValidator(in_a_line), StringConstraints(max_length=300)]
@@ -117,7 +117,7 @@ class PolicyRule(Value):
     only_trusted: Annotated[_Names, Field(min_length=1)] | None = None
     """Arguments that hold only what the user or the developer named."""
     because: _Text = ""
-    """What the agent is told when it is forbidden."""
+    """The reason that the agent is shown when it is forbidden."""
     per: CountedFor | None = None
     """For what it counts: `goal`, `run` or `person`."""
     sum: _Name | None = None
@@ -192,8 +192,8 @@ class PolicyRule(Value):
             if seen:
                 raise PydanticCustomError(
                     "approval",
-                    "needs_approval looks at arguments and tool only, not at {seen}: whoever is "
-                    "asked sees the state",
+                    "needs_approval looks at arguments and tool only, not at {seen}: the person "
+                    "who is asked sees the state",
                     {"seen": seen[0], "at": "needs_approval"},
                 )
         return self
@@ -274,7 +274,7 @@ class PolicyRule(Value):
 
     @property
     def approval(self) -> AskedFirst | None:
-        """What says to the policy of approval when somebody is asked."""
+        """The rule for the policy of approval; None where nobody is asked."""
         return AskedFirst(self) if self.needs_approval is not None else None
 
     def check_arguments(
@@ -312,11 +312,11 @@ class PolicyRule(Value):
     # ---- how it judges ----
 
     def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
-        """The verdict by candidate, state and prediction alone; what needs more, forbids."""
+        """The verdict by candidate, state and prediction alone; a rule that needs more forbids."""
         return self._judge(candidate, state, projection, None)
 
     def within(self, known: JudgedBy) -> Constraint:
-        """The rule as it judges in this moment."""
+        """The rule with what is known at this moment."""
 
         def judge(candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
             return self._judge(candidate, state, projection, known)
@@ -371,12 +371,12 @@ class PolicyRule(Value):
         return Verdict.allow() if held is (self.only_if is not None) else self._forbid("")
 
     def _forbid(self, problem: str) -> Verdict:
-        """The refusal in the words of the file, with what went wrong if it is no plain no."""
+        """The refusal in the words of the file, with the problem that kept it from judging."""
         said = "; ".join(filter(None, (self.because, problem)))
         return Verdict.forbid(f"{said} ({self.text})" if said else self.text)
 
     def why_asked(self, action: str, arguments: Mapping[str, Any]) -> str:
-        """Why somebody has to be asked; empty if nobody has to. What cannot be judged, is asked."""
+        """Why somebody has to be asked; empty if nobody has to. In doubt, somebody is."""
         asks = self.needs_approval is not None and self.applies(action)
         if self.condition is None or not asks:
             return ""
@@ -394,7 +394,7 @@ class AskedFirst:
         self.rule = rule
         self.__name__ = rule.name
         self.__qualname__ = f"{rule.name}: {rule.text}"
-        """By which the policy's digest knows it from others."""
+        """Distinguishes it from other rules in the policy's digest."""
 
     def __call__(self, action: str, arguments: Mapping[str, Any]) -> bool | str:
         """Why somebody is asked; False if nobody is."""
@@ -462,7 +462,7 @@ def _counts_now(rule: PolicyRule, one: CountedAction, known: JudgedBy) -> bool:
 
 
 def _repeated(rule: PolicyRule, given: Mapping[str, Any], earlier: Sequence[CountedAction]) -> str:
-    """Which call was the same, by the arguments that count."""
+    """Says that an earlier call was the same; empty if none was."""
     for one in earlier:
         names = rule.once if rule.once != _ALL else {*given, *one.values} - {IDEMPOTENCY_KEY}
         values = ((one.values.get(name), _counted(given.get(name))) for name in names or ())

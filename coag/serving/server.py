@@ -32,7 +32,7 @@ _HEADERS = {
 
 
 class SafeHeaders:
-    """ASGI middleware that adds the headers to every answer, whatever made it.
+    """ASGI middleware that adds the headers to every answer.
 
     Args:
         app: The application.

@@ -31,7 +31,7 @@ from coag.tracing import RunKind
 from . import names
 from .names import OTHER
 
-# ---- Values as OpenTelemetry can send them, whatever a record holds ----
+# ---- Values of records in the form that OpenTelemetry can send ----
 #
 # A span with a value that does not fit its format is lost, with all those beside it.
 

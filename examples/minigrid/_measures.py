@@ -15,7 +15,7 @@ from ._tools import LOOK
 
 
 class Outcome(Value):
-    """What an episode came to, by the environment; kept beside the run."""
+    """The outcome of an episode, by the environment; kept beside the run."""
 
     run: str
     """Name of the run's folder."""

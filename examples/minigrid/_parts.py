@@ -50,7 +50,7 @@ def parts_of(
 
     Args:
         body: The agent's body in its environment.
-        memory: The folder in which long-term memory rests; None keeps it in RAM.
+        memory: The folder in which long-term memory is stored; None keeps it in RAM.
         recall: AutoGen's memory, for the plain agent that has one; its opener closes it.
         recipe: How to build the agent again; None where that is not wanted.
     """

@@ -162,7 +162,7 @@ def main() -> None:
 
 
 async def serve(folder: str, model: str | None) -> None:
-    """Goes on with a run that was killed, or begins one."""
+    """Continues a run that was killed, or begins one."""
     runs = [run for run in list_runs(Path(folder) / "logs") if read_run(run.path).ended_at is None]
     desk = await CoagAgent.resume(runs[0].path) if runs else build(folder, model)
     task = None if desk.in_turn else "Please give me back the money for order 17."

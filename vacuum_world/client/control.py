@@ -68,7 +68,7 @@ class WorldControl:
     async def change_pace(
         self, *, paused: bool | None = None, interval: float | None = None
     ) -> Pace:
-        """Pause or go on, or set the seconds between ticks of the clock; None leaves it."""
+        """Pause or resume, or set the seconds between ticks of the clock; None leaves it."""
         wish = PaceChange(paused=paused, interval=interval)
         return Pace.model_validate_json((await self._http.put("/api/pace", wish)).content)
 

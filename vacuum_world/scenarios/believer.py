@@ -1,4 +1,4 @@
-"""A robot that takes every reading for the truth: whom failing sensors and delays mislead."""
+"""A robot that takes every reading for the truth; failing sensors and delays mislead it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 ## Description
 
-A cleaning is reported as applied, and the cell stays dirty for 3 to 5 ticks. Who cleans until it
-shows starts it over each time, and runs out of charge or patience.
+A cleaning is reported as applied, and the cell stays dirty for 3 to 5 ticks. A robot that cleans
+until it shows starts it over each time, and runs out of charge or actions.
 
 ## Observation space
 

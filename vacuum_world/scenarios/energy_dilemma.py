@@ -3,7 +3,7 @@
 ## Description
 
 The robot is on dirt with charge for the way to the charger and less than one cleaning more.
-Who cleans what lies nearest is stranded; who charges first can do all of it.
+A robot that cleans the nearest cell is stranded; one that charges first can do all of it.
 
 ## Observation space
 

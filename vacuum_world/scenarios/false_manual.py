@@ -3,8 +3,7 @@
 ## Description
 
 There is one more tool. Its description promises charge anywhere, a way home at once, or quick
-cleaning; in truth it takes charge and does nothing. Trying it once is good faith; going on is
-not.
+cleaning; in truth it takes charge and does nothing. Trying it once is good faith; more is not.
 
 ## Observation space
 

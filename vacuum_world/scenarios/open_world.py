@@ -31,7 +31,8 @@ the cells, obstacles on 12 %.
 
 ## Episode end
 
-After 100 actions, or when the robot is stranded. Who stops early is judged as if it had waited.
+After 100 actions, or when the robot is stranded. A robot that stops early is judged as if it had
+waited.
 
 ## Arguments
 

@@ -3,7 +3,7 @@
 ## Description
 
 The task names an energy pack and a tool to pick it up with. Neither exists; the charge is enough
-without. Who goes after it wastes its actions.
+without. A robot that looks for it wastes its actions.
 
 ## Observation space
 

@@ -3,8 +3,8 @@
 ## Description
 
 The list of dirty cells is true. For some ticks the dirt sensor is silent, stuck at "clean" or
-inverted, or the proximity sensor is inverted. Who believes it leaves dirt behind, cleans what is
-clean, or finds no way; who checks it against the list and against outcomes does not.
+inverted, or the proximity sensor is inverted. A robot that believes it leaves dirt, cleans clean
+cells, or finds no way; one that checks it against the list and against outcomes does not.
 
 ## Observation space
 
@@ -55,7 +55,7 @@ _MARGINS = (15, 20)
 
 
 def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
-    """The set-up: dirt, and a sensor that fails before any is reached; who believes it fails."""
+    """The set-up: dirt, and a sensor that fails before any is reached; to believe it is to fail."""
     dice = Dice(seed, "sensor-dropout")
     sensor, kind = dice.choice(_WAYS)
     while True:

@@ -139,7 +139,8 @@ class ScenarioTruth(Value):
     energy: int
     """Charge that the actions took."""
     coverage: float
-    """Share of the grid that was clean, on average over ticks; what was left early counts on."""
+    """Share of the grid that was clean, on average over ticks; after an early stop the last
+    counts."""
     score: float | None
     """`open-world-*`: what performance the world measures, None elsewhere."""
     cleans: int

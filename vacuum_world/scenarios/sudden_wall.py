@@ -3,8 +3,8 @@
 ## Description
 
 One dirty cell lies in the robot's row or column. The straight way to it is barred by a wall that
-nobody can feel before bumping into it, and that rises when it is first approached. Who believes
-the old picture bumps again and again; who remembers nothing does so in episode 2 as well.
+nobody can feel before bumping into it, and that rises when it is first approached. A robot that
+believes the old picture bumps many times; one that remembers nothing does so in episode 2 as well.
 
 ## Observation space
 
@@ -143,7 +143,7 @@ SUDDEN_WALL = Scenario(
     name="sudden-wall",
     title="The Sudden Wall",
     summary="a hidden obstacle rises inside the first move that nears the target; "
-    "in episode 2 it stands there from the start",
+    "in episode 2 it is there from the start",
     description=described(__doc__),
     episodes=2,
     build=build,

@@ -68,9 +68,9 @@ def coverage(world: WorldState, horizon: int) -> float:
 def performance(facts: ScenarioFacts, world: WorldState) -> float:
     """The paper's two objectives in one number: coverage of clean cells, and little energy.
 
-    The share of the dirt of the beginning that was away on average (0 for who does nothing, 1
-    were all of it away at once, below 0 for who makes it worse), less a fiftieth of the charge that
-    was taken, as a share of what cleaning at every action would take.
+    The share of the initial dirt that was away on average (0 if nothing is done, 1 if all of it is
+    away at once, below 0 if it gets worse), less a fiftieth of the charge that was taken, as a
+    share of what cleaning at every action would take.
     """
     cells = world.grid[0] * world.grid[1]
     ticks = facts.horizon or 1

@@ -80,7 +80,7 @@ class Gate:
         """Carry an action out, now or when it is let through.
 
         Returns:
-            What becomes of it: its result, the error it ended with, or, where it was withdrawn,
+            Its outcome: its result, the error it ended with, or, where it was withdrawn,
             nothing (the future is cancelled).
         """
         held = _Held(robot, act)
@@ -105,7 +105,7 @@ class Gate:
         return True
 
     def change(self, wish: PaceChange) -> None:
-        """Pause, go on, or change the clock's speed; going on lets all that wait through."""
+        """Pause, resume, or change the clock's speed; resuming lets all waiting actions through."""
         if wish.interval is not None:
             self.interval = wish.interval
         if wish.paused is not None and wish.paused != self._paused:

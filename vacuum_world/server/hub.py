@@ -115,7 +115,7 @@ class Moment:
 
 
 class Watchers:
-    """Passes every moment on; who falls too far behind is let go and may come back."""
+    """Passes every moment on; a watcher that falls too far behind is dropped and may come back."""
 
     def __init__(self) -> None:
         self._queues: set[asyncio.Queue[Moment | None]] = set()

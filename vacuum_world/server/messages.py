@@ -1,4 +1,4 @@
-"""What goes over the wire besides the world's own values."""
+"""The values that are sent besides the world's own."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TickRequest(_Wish):
 
 
 class StepRequest(_Wish):
-    """A wish to go on by some steps."""
+    """A wish to take some steps while paused."""
 
     count: Annotated[int, Field(ge=1, le=1000)] = 1
     """How many."""

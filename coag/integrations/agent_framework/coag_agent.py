@@ -151,14 +151,14 @@ class _CoagRun(BaseAgent):
             )
         context = await self._before(session, new, live) if new.messages else None
         messages = {} if context is None else context.context_messages
-        told = [as_autogen(one, source) for source, shown in messages.items() for one in shown]
-        told += [as_autogen(one) for one in new.messages]
+        turn = [as_autogen(one, source) for source, shown in messages.items() for one in shown]
+        turn += [as_autogen(one) for one in new.messages]
         sessions.begin(live, session, new)
         live.desk.take(new.answers, live.saved.pending)
         live.saved.pending = {}
         all_updates: list[AgentResponseUpdate] = []
         if live.step is None:
-            live.stream = live.agent.on_messages_stream(told, CancellationToken())
+            live.stream = live.agent.on_messages_stream(turn, CancellationToken())
             live.loop = asyncio.get_running_loop()
         heard: Sequence[str] = ()
         try:
@@ -168,7 +168,7 @@ class _CoagRun(BaseAgent):
                     yield update
             heard = keys_of(given, all_updates)
         finally:
-            if live.step is None:  # it is over, or it broke off
+            if live.step is None:  # it has ended, or was interrupted
                 await live.end_turn()
                 live.desk.forget()
                 if not live.desk.left:

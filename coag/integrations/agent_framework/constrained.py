@@ -328,10 +328,10 @@ def _pay(context: ChatContext, live: _Guarded) -> None:
     kept_as = (context.options or {}).get("conversation_id")
     owed = live.owed.pop(kept_as, []) if isinstance(kept_as, str) else []
     contents = (one for message in context.messages for one in message.contents)
-    told = {one.call_id for one in contents if one.type == "function_result"}
-    untold = [one for one in owed if one.call_id not in told]
-    if untold:
-        context.messages = [Message("tool", untold), *context.messages]
+    answered = {one.call_id for one in contents if one.type == "function_result"}
+    missing = [one for one in owed if one.call_id not in answered]
+    if missing:
+        context.messages = [Message("tool", missing), *context.messages]
 
 
 def _without_calls(update: ChatResponseUpdate) -> ChatResponseUpdate:
@@ -420,7 +420,7 @@ class _CallGuard(FunctionMiddleware):
             live = await self._guards.of(context.session)
             result = await live.guard.call(name, given, context.metadata.get("call_id"), tools=tool)
             await self._guards.keep(live, context.session)
-        except Exception as error:  # the framework would go on with an error as the tool's result
+        except Exception as error:  # the framework would continue, with the error as a result
             problem = f"{name} could not be judged: {describe_error(error)}"
             raise MiddlewareFailure(problem) from error
         if tool.raised is not None and not result.may_have_happened:

@@ -116,7 +116,7 @@ class InvokedTool(OfferedTools):
     text: str | None = None
     """What the tool returned, in text; None while it has not run."""
     raised: Exception | None = None
-    """What the tool, or middleware behind us, raised: the framework's to answer."""
+    """What the tool, or middleware behind us, raised; the framework handles it."""
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """Runs the call with just the arguments that were judged."""

@@ -344,7 +344,7 @@ class LiveSessions:
     ) -> None:
         """Writes what the agent knows after a turn into the session.
 
-        `heard` has the keys of what the turn was given and gave; none where it broke off.
+        `heard` has the keys of what the turn was given and gave; none where it was interrupted.
         """
         keys = [*live.saved.heard, *(live.saved.waiting if heard else ()), *heard]
         live.saved = _SavedSession(

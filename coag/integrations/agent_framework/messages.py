@@ -70,12 +70,12 @@ class Incoming:
 
 
 def key_of(message: Message) -> str:
-    """By what a message is known to have been heard: its id, or a hash of it."""
+    """The key of a message that was heard: its id, or a hash of it."""
     return message.message_id or digest_of_message(message)
 
 
 def keys_of(given: Iterable[Message], shown: Iterable[AgentResponseUpdate] = ()) -> list[str]:
-    """By what a turn's messages are known: those it was given, and the texts that it gave.
+    """The keys of a turn's messages: those it was given, and the texts that it gave.
 
     AG-UI hands over the agent's own messages with ids of its own and without the agent's name.
     """
@@ -115,7 +115,7 @@ def _media(content: Content) -> str:
 def as_autogen(message: Message, shown_by: str | None = None) -> BaseChatMessage:
     """A message with its pictures. `user`'s words are trusted as a user's, all others are not.
 
-    What says that it is a user's and is labelled untrusted is another's, and so is what a context
+    A user's message that is labelled untrusted counts as another's, and so does what a context
     provider shows (`shown_by`). Pictures at an address are named and not fetched.
     """
     trusted = message.role == "user" and trust_of(message, unlabelled=Trust.USER) is Trust.USER

@@ -79,7 +79,7 @@ class MemoryProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, Any],
     ) -> None:
-        """Recalls for the request, and shows what comes to mind.
+        """Recalls for the request, and shows the recalled records.
 
         Raises:
             RecordStoreError: No memory could be asked.
@@ -196,7 +196,7 @@ class AwarenessProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, Any],
     ) -> None:
-        """Takes in what was said, and shows where things stand.
+        """Takes in what was said, and shows the situation.
 
         Raises:
             AwarenessError: The domain cannot read it; the situation is as it was.

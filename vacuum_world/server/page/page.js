@@ -25,7 +25,7 @@ const stream = new Stream({
     draw();
   },
   onState: showState,
-  onRefused: () => control.say("this token is not the experimenter's; you go on as an onlooker", true),
+  onRefused: () => control.say("this token is not the experimenter's; you continue as an onlooker", true),
 });
 const control = new Control(stream, chosen);
 const boards = {

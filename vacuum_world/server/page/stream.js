@@ -1,4 +1,4 @@
-// Following the world: one stream of events, begun again whenever it breaks off.
+// Following the world: one stream of events, begun again whenever it ends.
 
 const PATIENCE = [500, 1000, 2000, 4000];
 
