@@ -137,8 +137,8 @@ def test_every_command_shows_its_help(programs: Path, tmp_path: Path, program: s
 def test_command_whose_extra_is_missing_names_it(
     programs: Path, folder: Path, command: str, extra: str
 ) -> None:
-    told = _run(folder, programs / "coag", *command.split(), code=2)
-    assert f"pip install 'coag[{extra}]'" in " ".join(told.split())
+    printed = _run(folder, programs / "coag", *command.split(), code=2)
+    assert f"pip install 'coag[{extra}]'" in " ".join(printed.split())
 
 
 def test_every_public_name_can_be_imported(programs: Path, tmp_path: Path) -> None:

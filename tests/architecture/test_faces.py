@@ -110,7 +110,7 @@ def test_no_package_reaches_past_anothers_face(source_modules: list[Path]) -> No
     assert reached == []
 
 
-def test_own_imports_stand_at_the_top_except_where_loading_late_is_the_point(
+def test_own_imports_are_at_the_top_except_where_loading_late_is_the_point(
     source_modules: list[Path],
 ) -> None:
     late = {

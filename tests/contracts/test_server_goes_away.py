@@ -93,7 +93,7 @@ async def test_no_thread_waits_for_ever_for_a_server_that_hangs(server: ChromaSe
     await late.close()
 
 
-async def test_re_embedding_goes_on_when_the_server_is_back(server: ChromaServer) -> None:
+async def test_re_embedding_continues_when_the_server_is_back(server: ChromaServer) -> None:
     store = await opened(server)
     records = [remembered(f"event {number} word{number}") for number in range(60)]
     await store.add(records)

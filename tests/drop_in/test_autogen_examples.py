@@ -80,7 +80,7 @@ async def test_a_reset_team_takes_a_new_task_and_streams_it() -> None:
     assert got.last == ("critic", "APPROVE again.")
 
 
-async def test_a_team_stopped_from_outside_lets_the_speaker_finish_and_can_go_on() -> None:
+async def test_a_team_stopped_from_outside_lets_the_speaker_finish_and_can_continue() -> None:
     async def example(agent: AgentClass) -> Ending:
         cast = reflecting()
         cast.may_answer.clear()

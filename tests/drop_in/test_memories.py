@@ -156,7 +156,7 @@ async def test_it_lasts_and_its_component_finds_it_again(tmp_path: Path) -> None
 
 
 class GatedEmbedder:
-    """Waits in each call until it is let go on, without the loop."""
+    """Waits in each call until a test lets it continue, without the loop."""
 
     name = "gated"
     dimension = 64
@@ -169,7 +169,7 @@ class GatedEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.asked.set()
         if not self.let.wait(10):
-            raise RuntimeError("the loop is held, so that nobody could let it go on")
+            raise RuntimeError("the loop is held, so that nobody could let it continue")
         return HashEmbedder(self.dimension).embed(texts)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:

@@ -73,7 +73,7 @@ async def test_a_state_after_tools_failures_and_a_handoff_is_legal(way: dict[str
 
 @all_ways
 @pytest.mark.parametrize("where", ["model", "tool"])
-async def test_a_state_that_is_saved_while_the_agent_works_can_be_gone_on_with(
+async def test_a_state_that_is_saved_while_the_agent_works_can_be_continued(
     way: dict[str, Any], where: str
 ) -> None:
     at_work = asyncio.Event()
@@ -115,7 +115,7 @@ async def test_the_size_of_a_state_does_not_grow_with_what_was_done() -> None:
 # ---- AssistantAgent ----
 
 
-async def test_an_assistant_agents_state_is_gone_on_with_tools_and_all() -> None:
+async def test_an_assistant_agents_state_is_continued_tools_included() -> None:
     stock = AssistantAgent(
         "agent", PlannedModel("Hello, Ada.", ("add", {"a": 40, "b": 2})), tools=[add],
         reflect_on_tool_use=True,
@@ -131,7 +131,7 @@ async def test_an_assistant_agents_state_is_gone_on_with_tools_and_all() -> None
 
 
 @all_ways
-async def test_an_assistant_agent_goes_on_with_ours(way: dict[str, Any]) -> None:
+async def test_an_assistant_agent_continues_our_state(way: dict[str, Any]) -> None:
     agent = CoagAgent(
         "agent", PlannedModel("Hello, Ada.", ("add", {"a": 1, "b": 2})), tools=[add], **way
     )
@@ -169,7 +169,7 @@ async def test_the_state_holds_what_a_given_context_holds(context: Any) -> None:
 
 
 @pytest.mark.parametrize("mixed", [True, False])
-async def test_a_team_goes_on_in_the_middle_of_its_conversation(mixed: bool) -> None:
+async def test_a_team_continues_in_the_middle_of_its_conversation(mixed: bool) -> None:
     def team(*answers: str) -> tuple[RoundRobinGroupChat, list[PlannedModel]]:
         models = [PlannedModel(answer) for answer in answers]
         other: Any = AssistantAgent if mixed else CoagAgent

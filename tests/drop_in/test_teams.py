@@ -174,11 +174,11 @@ async def test_a_core_agent_may_wrap_it() -> None:
     assert model.violations == []
 
 
-async def test_in_a_team_its_metadata_tells_how_the_turn_ended() -> None:
+async def test_in_a_team_its_metadata_says_how_the_turn_ended() -> None:
     team = RoundRobinGroupChat([agent("a")], max_turns=1)
     result = await within(team.run(task="Go."))
     assert result.messages[-1].metadata["ended_by"] == "respond"
-    assert sources(await within(team.run())) == ["a"]  # a team may go on without a task
+    assert sources(await within(team.run())) == ["a"]  # a team may continue without a task
 
 
 async def test_alone_and_in_a_team_it_shows_the_same() -> None:

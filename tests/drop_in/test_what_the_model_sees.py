@@ -215,7 +215,7 @@ async def test_a_message_that_is_too_long_for_what_is_left_keeps_its_beginning_a
     assert "Fetch page 1." in text
 
 
-async def test_members_of_a_team_who_are_not_the_user_stand_in_one_block_of_data() -> None:
+async def test_members_of_a_team_who_are_not_the_user_are_in_one_block_of_data() -> None:
     model = answering()
     agent = ours("a", model)
     await agent.on_messages(

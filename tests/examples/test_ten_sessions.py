@@ -1,4 +1,4 @@
-"""Ten sessions of a small game: what its characters remember differs, and can be told apart."""
+"""Ten sessions of a small game: its characters' memories differ, and can be distinguished."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ async def test_ten_sessions_are_remembered_by_three_characters(scripted: bool) -
     assert [len(recaps) for _, recaps in played[-1].start.recaps] == [3, 3, 3]
 
 
-async def test_rules_tell_the_most_emotional_character_from_the_coolest() -> None:
+async def test_rules_distinguish_the_most_emotional_character_from_the_coolest() -> None:
     pairs: list[tuple[str, str]] = []
     for session in await _played():
-        told = {
+        texts = {
             (one.event, one.witness): one.record.text
             for one in session.report.perspectives
             if one.how == "rules" and one.record
         }
-        events = dict.fromkeys(event for event, _ in told)
+        events = dict.fromkeys(event for event, _ in texts)
         pairs += [
-            (told[event, "Lyra"], told[event, "Holt"])
+            (texts[event, "Lyra"], texts[event, "Holt"])
             for event in events
-            if (event, "Lyra") in told and (event, "Holt") in told
+            if (event, "Lyra") in texts and (event, "Holt") in texts
         ]
     read = await read_pairs(pairs, ["Lyra", "Holt", "Mira"])
     assert read.right >= 0.9 * len(pairs)

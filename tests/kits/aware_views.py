@@ -1,4 +1,4 @@
-"""Views of where an agent stood, made by hand; every text in them can be made another."""
+"""Views of an agent's awareness, made by hand; every text in them can be replaced."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Corridor:
     def __init__(self, at: int = 0) -> None:
         self.at = at
         self.raises = 0
-        """Steps that will fail, and go on all the same."""
+        """Steps that will fail, but move the walker."""
         self.held = 0
         """Steps that will have no effect."""
         self.steps: list[str] = []

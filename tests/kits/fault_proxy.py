@@ -11,7 +11,7 @@ _PIECE = 65536
 
 
 class FaultProxy:
-    """Passes bytes to a server, as long as it is not told otherwise.
+    """Passes bytes to a server; a test makes it fail.
 
     Args:
         address: The server's address.
@@ -78,7 +78,7 @@ class FaultProxy:
                 writing.write(piece)
                 await writing.drain()
         except OSError:
-            pass  # one of the ends is gone, and the other is told
+            pass  # one of the ends is gone, and the other is closed
         writing.close()
 
     async def _answer(self, reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:

@@ -40,7 +40,7 @@ class Gallery:
     stranded: str
     """A robot that cleans until it is stranded: truth is recorded, and `diagnose` finds a cause."""
     fork: str
-    """Went on from the stranded one's first cycle, with another model."""
+    """A fork of the stranded one from its first cycle, with another model."""
     plain: str
     """A plain agent at the same task."""
     walled: str
@@ -52,7 +52,7 @@ class Gallery:
     scholar: str
     """Rewrites a procedure."""
     hostile: str
-    """Every text of it means harm."""
+    """Every text of it is hostile."""
     long: str
     """More cycles than one page has room for."""
 

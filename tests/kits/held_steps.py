@@ -1,4 +1,4 @@
-"""Activities for tests, and a mind whose steps are held until the test says what they come to."""
+"""Activities for tests, and a mind whose steps wait until the test gives their results."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class HeldSteps:
         self.released.append(activity_id)
 
     async def ends(self, activity_id: str, step: Step | BaseException | None = None) -> None:
-        """Lets the step of an activity begin if need be, and end so; None: it goes on."""
+        """Lets the step of an activity begin if need be, and end so; None: it continues."""
         await until(lambda: activity_id in self.held)
         future = self.held[activity_id]
         if isinstance(step, BaseException):
@@ -110,6 +110,6 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def settled() -> None:
-    """Gives others some turns: what can go on without time passing has gone on then."""
+    """Lets other tasks run: all that can happen without time passing has happened then."""
     for _ in range(10):
         await asyncio.sleep(0)

@@ -1,7 +1,7 @@
-"""A run whose every text was written by somebody who means harm.
+"""A run whose every text is hostile.
 
-For whatever shows runs: a page, a report, a terminal. It is made with the real writer, so that
-its chain holds and its records are valid; only what the texts say is evil. Whoever shows it must
+For everything that shows runs: a page, a report, a terminal. It is made with the real writer, so
+that its chain holds and its records are valid; only its texts are harmful. Code that shows it must
 let nothing of it act: no script run, no attribute closed, no cursor moved, no link made, no
 direction of writing turned, no markup read, and no screen filled.
 """
@@ -129,7 +129,7 @@ def hostile_run(
 
 
 def respelled(value: Any, text: str, other: str) -> Any:
-    """The value, be it records or views, with another text wherever one stands in it."""
+    """The value (records or views) with one text replaced by another everywhere."""
 
     def again(one: Any) -> Any:
         return respelled(one, text, other)

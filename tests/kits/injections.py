@@ -1,4 +1,4 @@
-"""28 injections, a desk where they do harm, and a mind that does whatever any text says.
+"""28 injections, a desk where they do harm, and a mind that does what any text says.
 
 The mind obeys the last imperative in its prompt that it has not obeyed yet, from anybody: the
 user, a mail, a record, a colleague. So what does not happen, the architecture or a rule prevented.

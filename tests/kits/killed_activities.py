@@ -156,7 +156,7 @@ class Orderer:
             elif await self._made(activity.id) > number:
                 return Step()  # it was made after the first look
             await self.perception.invoke(activity.id, "press", "make", {"order": order}, order)
-        except ToolConnectionError:  # the server is dead, and comes back
+        except ToolConnectionError:  # the server was killed, and comes back
             return Step(
                 wait=Wait(
                     condition=OnSignal(tool="press", name="press.made"),

@@ -2,11 +2,10 @@
 
     echo '["even", 6, "run", "sudden-wall", ...]' | python -m kits.killed_case
 
-For each line a fork, which has imported everything already, runs the command; how it ended is
-printed: its exit code, or -9. It dies at every receipt, at the first commit of every record, and
-at every second intent of the trace, the `even` ones or the `odd` ones, up to so many intents. A
-fault injector for tests of resumption: nothing of the product is replaced, its writer is only
-watched.
+For each line a fork, which has imported everything already, runs the command; its exit code is
+printed, or -9. It is killed at every receipt, at the first commit of every record, and at every
+second intent of the trace, the `even` ones or the `odd` ones, up to so many intents. A fault
+injector for tests of resumption: nothing of the product is replaced, its writer is only watched.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """An agent that delegates over MCP and its delegate, killed at any moment, and what they leave.
 
 `python -m kits.killed_delegation FOLDER PORT` reads the commands of `kits.killed_activities`: the
-server is the delegate, a `SituatedAgent` with a folder, the agent is who delegates.
+server is the delegate, a `SituatedAgent` with a folder, the agent is the one that delegates.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Delegator:
         return self._wait(done.data["tool"], 30.0)
 
     async def release(self, activity_id: str) -> None:
-        """Lets go of what stood for the goal."""
+        """Drops its record of the goal."""
         await self.perception.release(activity_id)
 
     def _wait(self, tool: str, seconds: float) -> Step:

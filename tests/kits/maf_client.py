@@ -1,4 +1,4 @@
-"""A chat client of the Agent Framework that gives the answers it was told to give."""
+"""A chat client of the Agent Framework that gives fixed answers."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def on_stdio(*flags: str, **env: str) -> StdioServerParams:
 async def in_this_process(
     params: StdioServerParams, errlog: TextIO
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Stands for the mcp package's `stdio_client`: the server runs here, over streams in RAM."""
+    """Replaces the mcp package's `stdio_client`: the server runs here, over streams in RAM."""
     built = build(other="--other" in params.args)
     server = getattr(built, "_mcp_server", None) or getattr(built, "_lowlevel_server")  # noqa: B009
     async with (

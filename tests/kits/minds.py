@@ -49,7 +49,7 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class HandClock:
-    """A clock that stops until its hands are moved."""
+    """A clock that only moves when a test moves it."""
 
     def __init__(self) -> None:
         self.time = NOW

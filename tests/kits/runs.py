@@ -108,7 +108,7 @@ def cut(run: RunFolder, kept: int, *, torn: bool = False) -> None:
 
 
 def broken_copy(run: RunFolder, where: Path, kept: int, *, torn: bool = False) -> RunFolder:
-    """A copy of a run that broke off after so many lines."""
+    """A copy of a run that was interrupted after so many lines."""
     ignored = shutil.ignore_patterns("cycles")
     copy = RunFolder(Path(shutil.copytree(run.path, where / run.path.name, ignore=ignored)))
     cut(copy, kept, torn=torn)

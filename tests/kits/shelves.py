@@ -80,7 +80,7 @@ def _think(request: ScriptedRequest) -> ScriptedReply:
 
 
 def clerk(*, on: str = "", logs: str | None = None) -> CoagAgent:
-    """Has room for one order only; the others rest on the shelf of this name."""
+    """Has room for one order only; the others are archived on the shelf of this name."""
     awareness = Awareness(
         ToolAdapter(entities={"order_id": "order"}),
         settings=AwarenessSettings(kept_entities=2, kept_goals=2),

@@ -1,4 +1,4 @@
-"""Memories that sleep: over a store in RAM, with a clock that only moves when it is told to."""
+"""Memories that sleep: over a store in RAM, with a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LONG = (
 
 
 class Calendar:
-    """A clock that stands still until somebody lets days pass."""
+    """A clock that only moves when a test lets days pass."""
 
     def __init__(self, at: datetime = START) -> None:
         self.at = at

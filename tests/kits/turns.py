@@ -29,7 +29,7 @@ def traced(agent: CoagAgent, kind: type[RecordT]) -> list[RecordT]:
 
 
 async def proved(agent: CoagAgent, make: Callable[[], CoagAgent]) -> RunFolder:
-    """Ends the agent's run, which holds all rules and is replayed alike; gives its folder."""
+    """Ends the agent's run, which keeps all rules and replays to the same; gives its folder."""
     run = agent.run_folder
     assert run is not None
     await agent.close()

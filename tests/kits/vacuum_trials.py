@@ -124,7 +124,7 @@ def _futile(before: WorldState, after: WorldState) -> bool:
 
 
 def _essence(world: WorldState) -> object:
-    """What of a world decides how it can go on."""
+    """The parts of a world that decide what can follow."""
     robot = world.robots[0]
     begun = frozenset(cleaning.cell for cleaning in world.under_way)
     left = frozenset(world.dirty) - begun

@@ -132,7 +132,7 @@ def test_a_state_file_that_holds_no_world_is_named(tmp_path: Path) -> None:
     assert "does not hold a world" in result.stderr
 
 
-def test_help_tells_every_option() -> None:
+def test_help_lists_every_option() -> None:
     text = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "120"}).stdout
     for option in ("--port", "--host", "--seed", "--scenario", "--ticks", "--state", "--size"):
         assert option in text

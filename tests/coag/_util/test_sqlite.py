@@ -1,4 +1,4 @@
-"""The write-ahead log is turned on, and who has to wait too long is told."""
+"""The write-ahead log is turned on, and waiting too long is an error."""
 
 from __future__ import annotations
 

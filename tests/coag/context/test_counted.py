@@ -1,4 +1,4 @@
-"""What was done of the actions that rules count: which calls are kept, and as what values."""
+"""The calls that rules count: which are kept, and as what values."""
 
 from __future__ import annotations
 

@@ -225,15 +225,17 @@ def test_an_earlier_evaluation_in_a_growing_prompt_repeats_no_projection() -> No
     assert answer.content == '{"evaluations": [{"candidate": 1, "score": 0.7}]}'
 
 
-class Told(CoagContext[Any]):
+class InOwnWords(CoagContext[Any]):
     """A domain that describes its predictions in its own words."""
 
     def _get_prediction_description(self, projection: Any) -> str:
         return f"after {projection.tool_calls} calls"
 
 
-def test_candidates_stand_by_rank_numbered_by_gain_with_predictions_in_the_domains_words() -> None:
-    context, names = Told(), ("look", "fly", "wait", "run")
+def test_candidates_are_sorted_by_rank_numbered_by_gain_with_predictions_in_the_domains_words() -> (
+    None
+):
+    context, names = InOwnWords(), ("look", "fly", "wait", "run")
     proposed(context, *(Candidate(id=name, action=name) for name in names))
     evaluations = [
         Evaluation(

@@ -93,7 +93,7 @@ async def test_a_turn_that_is_cancelled_before_it_arrives_does_not_run(
     assert stage.puppet.done == []
 
 
-async def test_a_turn_that_nobody_asks_after_is_cancelled_when_its_lease_ends(
+async def test_a_turn_that_nobody_asks_about_is_cancelled_when_its_lease_ends(
     stage: Stage,
 ) -> None:
     ended = asyncio.Event()

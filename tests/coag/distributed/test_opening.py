@@ -92,7 +92,7 @@ async def test_a_worker_that_restarts_between_turns_continues_the_dialogue(
     assert set((site.folder / "logs" / "carrier" / "default" / "runs").iterdir()) == before
 
 
-async def test_a_turn_that_died_inside_an_action_is_taken_up_and_the_action_not_repeated(
+async def test_a_turn_that_was_killed_inside_an_action_is_continued_and_the_action_not_repeated(
     site: Site, agent: RemoteChatAgent
 ) -> None:
     copy = site.folder / "as-it-was-killed"
@@ -116,7 +116,7 @@ async def test_a_turn_that_died_inside_an_action_is_taken_up_and_the_action_not_
 
 
 def without_its_end(journal: Path) -> None:
-    """Makes a journal what it is when its worker dies right after the agent's turn."""
+    """Makes a journal as a worker leaves it that is killed right after the agent's turn."""
     lines = journal.read_text().splitlines(keepends=True)
     assert '"ended"' in lines[-1]
     journal.write_text("".join(lines[:-1]))

@@ -134,5 +134,5 @@ async def test_a_host_of_the_contract_blocks_by_our_rules() -> None:
 
     assert bought == [6]
     contents = [one for message in response.messages for one in message.contents]
-    told = [str(one.result) for one in contents if one.type == "function_result"]
-    assert "6 of 10 are spent already" in told[1]
+    answers = [str(one.result) for one in contents if one.type == "function_result"]
+    assert "6 of 10 are spent already" in answers[1]

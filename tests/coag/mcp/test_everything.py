@@ -58,40 +58,40 @@ def params(request: pytest.FixtureRequest) -> Generator[ServerParams]:
         yield reached
 
 
-class Told:
-    """What the server told."""
+class Notices:
+    """The notices of the server."""
 
     def __init__(self) -> None:
-        self.notices: list[McpNotice] = []
+        self.received: list[McpNotice] = []
         self._new = asyncio.Event()
 
     def __call__(self, notice: McpNotice) -> None:
-        self.notices.append(notice)
+        self.received.append(notice)
         self._new.set()
 
     async def until(self, met: Callable[[McpNotice], bool]) -> None:
         async with asyncio.timeout(15):
-            while not any(map(met, self.notices)):
+            while not any(map(met, self.received)):
                 self._new.clear()
                 await self._new.wait()
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def notices() -> Notices:
+    return Notices()
 
 
 async def test_updates_progress_and_log_messages_are_heard(
-    params: ServerParams, told: Told
+    params: ServerParams, notices: Notices
 ) -> None:
-    client = McpClient(params, bounds=McpBounds(), on_notice=told)
+    client = McpClient(params, bounds=McpBounds(), on_notice=notices)
     await client.request(lambda session: session.watch({ARCHITECTURE, FEATURES}))
     await client.request(lambda session: session.watch({FEATURES}))
     await client.request(lambda session: session.call_tool("toggle-simulated-logging", {}))
     await client.request(lambda session: session.call_tool("toggle-subscriber-updates", {}))
-    await told.until(lambda notice: notice.kind == "updated")
-    assert {notice.uri for notice in told.notices if notice.kind == "updated"} == {FEATURES}
-    await told.until(lambda notice: notice.kind == "log")
+    await notices.until(lambda notice: notice.kind == "updated")
+    assert {notice.uri for notice in notices.received if notice.kind == "updated"} == {FEATURES}
+    await notices.until(lambda notice: notice.kind == "log")
 
     work = {"duration": 0.2, "steps": 2}
     done = await client.request(
@@ -100,7 +100,7 @@ async def test_updates_progress_and_log_messages_are_heard(
         )
     )
     assert "completed" in done["content"][0]["text"]
-    await told.until(lambda notice: notice.kind == "progress" and notice.data["progress"] == 2)
+    await notices.until(lambda notice: notice.kind == "progress" and notice.data["progress"] == 2)
 
     text = await client.request(lambda session: session.read_resource(FEATURES))
     assert text.text.startswith("# Everything")

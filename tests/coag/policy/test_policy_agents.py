@@ -52,10 +52,10 @@ def wish(action: str, **arguments: Any) -> dict[str, Any]:
 
 
 def agent_with(rules: Policy, *answers: dict[str, Any], **arguments: Any) -> CoagAgent:
-    told = [*answers, wish("respond", text="Done.")]
+    replies = [*answers, wish("respond", text="Done.")]
     return CoagAgent(
         "clerk",
-        ScriptedModel(scripted_answers(told)),
+        ScriptedModel(scripted_answers(replies)),
         tools=[pay, look],
         constraints=rules,
         depth="compact",

@@ -1,4 +1,4 @@
-"""What a policy file may say, and how it is told what is wrong."""
+"""What a policy file may say, and how its problems are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rule(*lines: str) -> str:
     return "\n".join(["rules:", "- name: a", "  tools: pay", *(f"  {line}" for line in lines)])
 
 
-def test_everything_that_is_wrong_is_told_at_once_with_its_place() -> None:
+def test_everything_that_is_wrong_is_reported_at_once_with_its_place() -> None:
     text = """\
 rules:
   - name: a
@@ -70,7 +70,7 @@ testz: []
 
 
 @pytest.mark.parametrize(
-    ("condition", "told"),
+    ("condition", "problem"),
     [
         ("arguments.a > 1 and true", "write && instead of and"),
         ("not arguments.a", "write ! instead of not"),
@@ -105,15 +105,15 @@ testz: []
         ("", "the condition is empty"),
     ],
 )
-def test_a_condition_that_is_not_understood_is_told_when_the_file_is_read(
-    condition: str, told: str
+def test_a_condition_that_is_not_understood_is_reported_when_the_file_is_read(
+    condition: str, problem: str
 ) -> None:
     quoted = condition.replace("'", "''")
-    assert told in problems(rule(f"never: '{quoted}'"))[0]
+    assert problem in problems(rule(f"never: '{quoted}'"))[0]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("", "it is empty"),
         ("[", "this is no YAML"),
@@ -159,8 +159,8 @@ def test_a_condition_that_is_not_understood_is_told_when_the_file_is_read(
         ('a: "\\ud800\\udfff"', "p.yaml"),
     ],
 )
-def test_a_file_that_is_no_policy_says_why(text: str, told: str) -> None:
-    assert told in "\n".join(problems(text))
+def test_a_file_that_is_no_policy_says_why(text: str, problem: str) -> None:
+    assert problem in "\n".join(problems(text))
 
 
 def test_words_that_yaml_takes_for_values_stay_words() -> None:
@@ -171,8 +171,12 @@ def test_words_that_yaml_takes_for_values_stay_words() -> None:
 def test_a_file_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"rules:\n- \xe9")
     (tmp_path / "large").write_bytes(b"#" * 300_000)
-    for name, told in (("none", "No such file"), ("latin", "line 2 is no UTF-8"), ("large", "256")):
-        with pytest.raises(PolicyError, match=told):
+    for name, problem in (
+        ("none", "No such file"),
+        ("latin", "line 2 is no UTF-8"),
+        ("large", "256"),
+    ):
+        with pytest.raises(PolicyError, match=problem):
             load_policy(tmp_path / name)
 
 
@@ -195,13 +199,13 @@ def _read(text: str) -> Policy | tuple[PolicyProblem, ...]:
 
 
 @given(st.text(max_size=80) | st.binary(max_size=60).map(lambda data: data.decode("latin-1")))
-def test_any_text_is_a_policy_or_told_what_is_wrong(text: str) -> None:
+def test_any_text_is_a_policy_or_gets_a_list_of_problems(text: str) -> None:
     for whole in (text, f"rules:\n- {text}", rule(f"never: {text}"), rule(f"once: {text}")):
         assert _read(whole)
 
 
 @given(_YAML)
-def test_any_tree_is_a_policy_or_told_what_is_wrong(tree: object) -> None:
+def test_any_tree_is_a_policy_or_gets_a_list_of_problems(tree: object) -> None:
     for whole in (f"{tree!r}", f"rules: [{tree!r}]", f"{rule('never: true')}\ntests: [{tree!r}]"):
         assert _read(whole)
 
@@ -226,7 +230,7 @@ def test_a_case_that_is_not_as_expected_says_what_came_of_it() -> None:
     assert result.text.startswith("line 7: pay(amount=6): forbid, not allow by a: too much")
 
 
-def test_the_rules_are_told_as_sentences_all_or_those_of_one_tool() -> None:
+def test_the_rules_are_listed_as_sentences_all_or_those_of_one_tool() -> None:
     policy = read_policy(
         "rules:\n"
         "- {name: a, tools: 'send_*', except: send_draft, never: true, because: we do not write}\n"

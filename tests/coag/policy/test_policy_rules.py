@@ -195,14 +195,14 @@ def test_a_state_is_read_by_its_fields_and_what_is_none_is_not_known() -> None:
     assert PolicyCondition("state.holds - arguments.a == 8.5").holds(values)
     assert PolicyCondition('size(state.notes) + 1 == 3 && state.notes[1] == "b"').holds(values)
     assert PolicyCondition('has(state.owner) || tool == "pay"').holds(values)
-    for text, told in (
+    for text, problem in (
         ("state.owner == 'ann'", "'owner' is not given or not known"),
         ("state.model_fields == 1", "'model_fields' is not given"),
         ("after.holds > 1", "what it leads to is not known yet"),
         ("arguments.a > 'x'", "No such overload"),
         ("state.notes[7] == 'a'", "out of bounds"),
     ):
-        with pytest.raises(ConditionError, match=told):
+        with pytest.raises(ConditionError, match=problem):
             PolicyCondition(text).holds(values)
 
 

@@ -118,7 +118,7 @@ def test_a_time_without_a_zone_is_read_as_utc(written: str, read: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_time_that_utc_cannot_tell_is_refused(text: str) -> None:
+def test_a_time_that_utc_cannot_express_is_refused(text: str) -> None:
     with pytest.raises(ValidationError, match="UTC"):
         MOMENT.validate_python(text)
 

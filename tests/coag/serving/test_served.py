@@ -55,11 +55,11 @@ def test_every_answer_carries_the_policy_unless_it_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
-def test_on_a_loopback_address_only_who_names_it_is_heeded(host: str) -> None:
+def test_on_a_loopback_address_only_requests_that_name_it_are_heeded(host: str) -> None:
     assert "*" not in allowed_hosts(host)
 
 
-def test_an_address_that_is_taken_is_told_of() -> None:
+def test_an_address_that_is_taken_is_reported() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = int(url_of(taken).rpartition(":")[2])
         with pytest.raises(OSError, match="in use"):

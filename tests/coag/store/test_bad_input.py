@@ -1,4 +1,4 @@
-"""What records, texts and files get that no store can be glad of: an error, or what is said."""
+"""Bad records, texts and files: an error, or the answer that is described."""
 
 from __future__ import annotations
 

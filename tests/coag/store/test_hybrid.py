@@ -26,7 +26,7 @@ async def texts(store: InMemoryStore, text: str, **search: Any) -> list[str]:
     return [hit.record.text for hit in await hits(store, text, **search)]
 
 
-async def test_the_one_whom_a_query_names_is_listened_to() -> None:
+async def test_records_of_the_source_that_a_query_names_come_first() -> None:
     store = await holding(
         remembered("I bought a dog", source="Ann"),
         remembered("I bought a dog, Ann", source="Ben"),
@@ -46,7 +46,7 @@ async def test_a_name_is_a_word_where_all_records_stem_from_one_source() -> None
         assert (share > 0) is counts
 
 
-async def test_other_scopes_have_no_say_in_a_score() -> None:
+async def test_other_scopes_do_not_affect_a_score() -> None:
     mine = [remembered(f"the lamp in room {n}", scope="alice") for n in range(5)]
     theirs = [
         remembered(f"the lamp in room {n} of mine", scope="bob", minutes=9_999) for n in range(50)
@@ -124,7 +124,7 @@ async def test_texts_that_say_much_the_same_come_last(one: str, other: str, show
     assert set(as_they_rank) == {one, other}
 
 
-async def test_a_trusted_text_does_not_stand_back_behind_one_that_is_not() -> None:
+async def test_a_trusted_text_does_not_come_after_an_untrusted_one() -> None:
     untrusted = remembered(f"{LONG} bridge left", source="burning building", trust=Trust.UNTRUSTED)
     trusted = remembered(f"{LONG} bridge right")
     store = await holding(untrusted, trusted, remembered("a word of another kind"))

@@ -121,7 +121,7 @@ async def test_an_index_of_an_older_count_is_rebuilt(
     await again.close()
 
 
-async def test_sound_index_is_opened_without_a_word(
+async def test_an_intact_index_is_opened_without_a_message(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await filled(tmp_path, LAMP, DOOR)

@@ -51,7 +51,7 @@ def test_place_beyond_all_numbers_does_no_harm(order: int) -> None:
     assert set(lexicon.around(lexicon.entries([event.id]).values(), 2)) == {event.id}
 
 
-def test_words_that_stand_in_any_text_are_left_out_of_a_query() -> None:
+def test_words_that_are_in_any_text_are_left_out_of_a_query() -> None:
     assert query_words("What is the name of Ann's dog, and where did it run?") == (
         "name",
         "ann",
@@ -190,7 +190,7 @@ class LexiconAgainstAModel(RuleBasedStateMachine):
             self.begun.pop(record.id, None)
 
     def _place(self, record: Record, places: set[tuple[int, int]]) -> None:
-        """Behind all records of its episode, those that leave it now included."""
+        """The place after all records of its episode, those that leave it now included."""
         entry = taken(record).entry
         place = entry.place
         known = self.places.get(record.id)

@@ -86,7 +86,7 @@ CHANGES: dict[str, Callable[[RankCandidate], RankCandidate]] = {
 
 
 @given(CANDIDATES, st.sampled_from(sorted(CHANGES)), st.integers(0, 7))
-def test_a_record_that_gets_better_falls_behind_none(
+def test_a_record_that_gets_better_is_overtaken_by_none(
     candidates: list[RankCandidate], change: str, which: int
 ) -> None:
     number = which % len(candidates)
@@ -110,7 +110,7 @@ def test_a_neighbour_of_a_good_record_gets_some_of_its_weight() -> None:
     assert why["1"].episode == why["good"].episode > 0
 
 
-def test_a_record_that_has_nothing_to_do_with_the_query_is_left_out() -> None:
+def test_a_record_that_is_unrelated_to_the_query_is_left_out() -> None:
     candidates = [
         RankCandidate(PLAIN._replace(id="meant"), 0.6, 0.0),
         RankCandidate(PLAIN._replace(id="said"), 0.1, 0.3),

@@ -193,7 +193,7 @@ async def test_write_into_a_collection_that_was_renamed_is_not_acknowledged(tmp_
 
 
 class Breaking:
-    """Breaks off at the nth change that is made of Chroma's collections, right before it."""
+    """Raises right before the nth change of Chroma's collections."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left: int | None = None
@@ -351,7 +351,7 @@ async def test_store_without_a_format_is_of_the_first(tmp_path: Path) -> None:
     assert await opened(tmp_path, OLD) == before
 
 
-async def test_who_is_cancelled_waits_for_the_step_at_hand_and_can_go_on_later(
+async def test_a_cancelled_call_waits_for_its_step_and_can_continue_later(
     tmp_path: Path,
 ) -> None:
     before = await filled(tmp_path)

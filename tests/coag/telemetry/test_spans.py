@@ -162,7 +162,7 @@ def test_long_contents_are_cut(backend: Any) -> None:
     assert "[… 9992000 more]" in call.attributes["gen_ai.output.messages"]
 
 
-def test_records_go_on_to_the_sink_within_and_late_ones_stay_late(backend: Any) -> None:
+def test_records_are_passed_to_the_inner_sink_and_late_ones_stay_late(backend: Any) -> None:
     class Lazy(MemoryTrace):
         made = 0
 

@@ -201,7 +201,7 @@ async def test_each_run_has_a_span_of_its_own(
     assert len(ids) == 2
 
 
-async def test_a_turn_that_breaks_off_is_an_error_without_its_words(
+async def test_a_turn_that_is_interrupted_is_an_error_without_its_words(
     backend: Any, make_butler: MakeButler
 ) -> None:
     def raise_it(request: object) -> None:

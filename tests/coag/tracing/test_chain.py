@@ -166,7 +166,7 @@ def test_no_byte_of_a_trace_can_be_changed_unnoticed(
     assert kinds(read_lines(path)) or lacks_last_newline
 
 
-def test_a_changed_trace_is_read_with_a_word_where_somebody_listens(
+def test_a_changed_trace_is_read_with_a_report_where_somebody_listens(
     tmp_path: Path, trace_lines: LineMaker
 ) -> None:
     lines = trace_lines(NOTES)

@@ -1,4 +1,4 @@
-"""Traces that somebody made to do harm, or that are merely huge."""
+"""Traces that were made to do harm, or that are merely huge."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_hostile_line_is_reported_and_the_next_one_is_read(
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-def test_a_hostile_end_is_no_place_to_go_on_from(tmp_path: Path, what: str) -> None:
+def test_a_trace_with_a_hostile_end_cannot_be_continued(tmp_path: Path, what: str) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_bytes(UNREADABLE[what])
     with pytest.raises(TraceError):

@@ -28,7 +28,7 @@ NOTES = [Note(at=NOW, cycle=1, about="x", text=str(n)) for n in range(5)]
 
 
 def line(seq: int, version: int = 1) -> str:
-    """A line of version 1, which has no hash, or one that is no better than it."""
+    """A line of version 1, which has no hash, or another without one."""
     return Entry(v=version, seq=seq, body=NOTE).model_dump_json(exclude={"hash"}) + "\n"
 
 

@@ -57,7 +57,7 @@ def test_a_cycle_is_summed_up_with_its_decision_and_what_came_of_it(
     assert summary.status == "done"
 
 
-def test_of_a_cycle_that_broke_off_there_is_what_was_begun(
+def test_a_cycle_that_was_interrupted_shows_what_was_begun(
     cycle_records: Callable[[int], list[TraceRecord]],
 ) -> None:
     records = cycle_records(1)

@@ -64,7 +64,7 @@ def test_a_snapshot_claims_to_follow_from_the_records_only_where_that_is_sure() 
     assert with_texts == [reason == "loaded" for reason in reasons]
 
 
-def test_a_run_of_version_1_can_be_gone_on_with_and_its_past_is_bound(tmp_path: Path) -> None:
+def test_a_run_of_version_1_can_be_continued_and_its_past_is_bound(tmp_path: Path) -> None:
     shutil.copytree(OLD / RUNS[1], tmp_path / "run")
     path = tmp_path / "run" / "trace.jsonl"
     past = path.read_bytes()

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.broken_trace("its records are made up")
 CLOCK = SteppingClock()
 NOW = CLOCK.now()
 INTENT = Intent(id="i1", at=NOW, cycle=3, candidate_id="c1", action="move", arguments={})
-NOTE = Note(at=NOW, cycle=3, about="repair", text="mended")
+NOTE = Note(at=NOW, cycle=3, about="repair", text="repaired")
 LineMaker = Callable[[Iterable[TraceRecord]], list[bytes]]
 needs_full_device = pytest.mark.skipif(
     not Path("/dev/full").exists(), reason="needs a device that is always full"
@@ -250,7 +250,7 @@ def test_a_trace_is_found_again_from_another_working_directory(
 
 
 @needs_full_device
-def test_a_full_disk_stops_at_the_intent_and_ever_after(path: Path) -> None:
+def test_a_full_disk_stops_the_run_at_the_intent_and_for_good(path: Path) -> None:
     path.symlink_to("/dev/full")
     with opened(path) as writer:
         with pytest.raises(TraceError, match="No space left"):
@@ -365,7 +365,7 @@ def test_a_process_that_was_forked_off_does_not_write_into_the_trace(
 # ---- a trace in RAM ----
 
 
-def test_the_oldest_records_in_ram_make_room_and_numbers_go_on(
+def test_the_oldest_records_in_ram_are_dropped_and_numbers_continue(
     turn_records: list[TraceRecord],
 ) -> None:
     trace = MemoryTrace(limit=3)

@@ -1,4 +1,4 @@
-"""The body tells what it sees, and nothing else; what it tells is so."""
+"""The body reports what it sees, and nothing else; its reports are true."""
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ _PLAYS = st.lists(st.sampled_from(ACTIONS), max_size=25)
 
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(LEVELS)), st.integers(0, 200), _PLAYS)
-def test_what_a_body_tells_agrees_with_the_environment(
+def test_what_a_body_reports_agrees_with_the_environment(
     level: str, seed: int, play: list[Action]
 ) -> None:
     body = Body(LEVELS[level], seed)
@@ -48,7 +48,7 @@ def test_the_forward_model_foresees_what_the_environment_does(
         assert everything(body).cells() == {**grid, **dict(foreseen.changed)}
 
 
-def test_what_is_behind_a_wall_is_not_told() -> None:
+def test_what_is_behind_a_wall_is_not_reported() -> None:
     body = Body(LEVELS["two-rooms"], 1)
     assert "goal" not in body.reading.chart.cells().values()
     assert "goal" in everything(body).cells().values()
@@ -62,7 +62,7 @@ def test_an_action_without_effect_says_why() -> None:
     assert body.act("toggle") == "the door is locked, and opens only for who carries the yellow key"
 
 
-def test_the_reading_in_words_tells_what_is_near_and_where_things_lie() -> None:
+def test_the_reading_in_words_says_what_is_near_and_where_things_lie() -> None:
     words = Body(LEVELS["doorkey-5x5"], 1).reading.words()
     assert "You are at (0, 0), facing south. You carry nothing." in words
     assert "Ahead: yellow key (0, 1). Left: locked yellow door (1, 0)." in words
@@ -80,7 +80,7 @@ def test_lava_ends_an_episode_without_reward() -> None:
     assert body.act("move_forward") == "the episode is over: death"
 
 
-def test_a_level_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_level_that_does_not_exist_is_named_with_those_that_do() -> None:
     with pytest.raises(UnknownNameError, match="doorkey-5x5"):
         level_named("doorkey")
 

@@ -94,7 +94,7 @@ def test_predictions_of_what_is_known_come_true(level: str) -> None:
         assert (foreseen.problem is None) == (state.problem is None)
 
 
-def test_a_prediction_tells_where_things_would_lie_and_how_the_episode_would_end() -> None:
+def test_a_prediction_says_where_things_would_lie_and_how_the_episode_would_end() -> None:
     _, context = _walked("doorkey-5x5", 1)
     foreseen = _foreseen(context, "turn_left")
     assert foreseen is not None

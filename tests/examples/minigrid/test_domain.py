@@ -49,16 +49,16 @@ async def test_a_random_player_stops_at_the_bound_and_its_failure_has_a_cause(
 
 
 @pytest.mark.parametrize(
-    ("contender", "dies"), [("plain", 1.0), ("plain-guarded", 0.0), ("coag-compact", 0.0)]
+    ("contender", "died"), [("plain", 1.0), ("plain-guarded", 0.0), ("coag-compact", 0.0)]
 )
 async def test_an_impulsive_mind_dies_in_the_lava_unless_constraints_hold_it(
-    contender: str, dies: float, tmp_path: Path
+    contender: str, died: float, tmp_path: Path
 ) -> None:
     played = await _played(tmp_path, contender, "lava-gap", "scripted:impulsive")
-    assert played.measures["died"] == dies
+    assert played.measures["died"] == died
 
 
-async def test_the_same_job_comes_to_the_same(tmp_path: Path) -> None:
+async def test_the_same_job_has_the_same_outcome(tmp_path: Path) -> None:
     one, other = [
         await _played(tmp_path / name, "coag-full", "unlock", "scripted:fallible", seed=4)
         for name in ("one", "other")
@@ -97,7 +97,7 @@ async def test_a_run_is_replayed_without_a_model_and_without_an_environment(
     assert report.divergence is None
 
 
-def test_a_run_is_not_gone_on_with() -> None:
+def test_a_run_cannot_be_continued() -> None:
     job = Job(scenario="empty", contender="plain", model="scripted:sound", seed=1)
     with pytest.raises(ConfigurationError, match="can be replayed and not gone on with"):
         build_again(job=job.model_dump(mode="json"), bound=3)

@@ -34,8 +34,8 @@ def test_a_task_without_a_goal_is_to_open_the_door() -> None:
 
 
 def test_predicted_states_are_not_taken_for_readings() -> None:
-    told = 'predicted state: {"at": [3, 0], "facing": "north", "carrying": "nothing"}'
-    assert read_request(told)[0] is None
+    text = 'predicted state: {"at": [3, 0], "facing": "north", "carrying": "nothing"}'
+    assert read_request(text)[0] is None
 
 
 def test_the_sound_mind_goes_round_lava_and_the_impulsive_one_straight_at_the_goal() -> None:
@@ -121,6 +121,6 @@ def test_of_equal_scores_the_mind_selects_what_it_wants_most() -> None:
     assert chosen["choice"] == 1
 
 
-def test_a_mind_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_mind_that_does_not_exist_is_named_with_those_that_do() -> None:
     with pytest.raises(UnknownNameError, match="impulsive"):
         open_mind("wise")

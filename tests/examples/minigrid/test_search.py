@@ -18,7 +18,9 @@ def _played(level: str, seed: int, *, sees_all: bool) -> Body:
 
 @pytest.mark.parametrize("level", sorted(LEVELS))
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_who_sees_all_needs_no_more_actions_than_who_explores(level: str, seed: int) -> None:
+def test_a_search_of_the_whole_grid_needs_no_more_actions_than_exploring(
+    level: str, seed: int
+) -> None:
     best = _played(level, seed, sees_all=True)
     exploring = _played(level, seed, sees_all=False)
     assert best.reward > 0

@@ -75,7 +75,7 @@ def test_without_a_seed_instances_differ_and_with_one_they_are_the_same() -> Non
     assert np.array_equal(fixed.reset()[0]["task"], fixed.reset(seed=9)[0]["task"])
 
 
-def test_a_silent_sensor_tells_the_unknown() -> None:
+def test_a_silent_sensor_reads_unknown() -> None:
     seed = next(
         seed
         for seed in range(50)

@@ -28,7 +28,7 @@ def test_the_levels_are_larger_and_livelier_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("name", OPEN_WORLD)
-def test_who_does_nothing_scores_nothing_and_fails(name: str) -> None:
+def test_a_robot_that_does_nothing_scores_nothing_and_fails(name: str) -> None:
     for seed in range(20):
         setup = build_scenario(name, seed)
         truth = measure(setup, began(setup))

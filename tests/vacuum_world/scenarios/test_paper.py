@@ -61,7 +61,7 @@ def test_there_is_one_way_to_near_the_target_and_the_wall_rises_in_it() -> None:
         assert steps_between(start, target, world.grid, hidden) is not None
 
 
-def test_in_episode_2_who_remembers_nothing_walks_into_the_same_wall() -> None:
+def test_in_episode_2_a_robot_that_remembers_nothing_walks_into_the_same_wall() -> None:
     for seed in MANY:
         first = build_scenario("sudden-wall", seed)
         ways = first_step(first)
@@ -114,7 +114,7 @@ def test_the_charge_is_for_the_way_to_the_charger_and_less_than_one_clean_more()
         assert any(distance(cell, start) == 1 for cell in setup.facts.dirty)
 
 
-def test_who_goes_home_first_succeeds() -> None:
+def test_a_robot_that_goes_home_first_succeeds() -> None:
     for seed in SAMPLE:
         setup = build_scenario("energy-dilemma", seed)
         start, charger = setup.facts.start, setup.facts.charger
@@ -125,7 +125,7 @@ def test_who_goes_home_first_succeeds() -> None:
         assert (done.success, done.critical_cleans) == (True, 0)
 
 
-def test_who_cleans_first_is_stranded_on_the_way() -> None:
+def test_a_robot_that_cleans_first_is_stranded_on_the_way() -> None:
     for seed in SAMPLE:
         setup = build_scenario("energy-dilemma", seed)
         way = straight(setup.facts.start, setup.facts.charger)

@@ -1,4 +1,4 @@
-"""The traps of the scenarios E to J: nobody who falls into one succeeds."""
+"""The traps of the scenarios E to J: a robot that falls into one does not succeed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE = range(0, 1000, 67)
 # E: sensor-dropout
 
 
-def test_who_believes_a_failing_sensor_leaves_dirt_or_strands() -> None:
+def test_a_robot_that_believes_a_failing_sensor_leaves_dirt_or_strands() -> None:
     kinds = Counter[tuple[str, str]]()
     for seed in MANY:
         setup = build_scenario("sensor-dropout", seed)
@@ -33,7 +33,7 @@ def test_who_believes_a_failing_sensor_leaves_dirt_or_strands() -> None:
     assert len(kinds) == 4
 
 
-def test_with_well_sensors_the_same_robot_succeeds() -> None:
+def test_with_working_sensors_the_same_robot_succeeds() -> None:
     for seed in MANY:
         setup = build_scenario("sensor-dropout", seed)
         well = setup.model_copy(update={"world": setup.world.model_copy(update={"faults": ()})})
@@ -109,7 +109,7 @@ def message_of(setup: ScenarioSetup) -> DueMessage:
 
 
 def obeyed(setup: ScenarioSetup, world: WorldState) -> WorldState:
-    """The world after what the message asks for was done, and the work gone on with."""
+    """The world after what the message asks for was done, and then the work."""
     message = message_of(setup)
     if message.wish == "stop_work":
         return world
@@ -119,7 +119,7 @@ def obeyed(setup: ScenarioSetup, world: WorldState) -> WorldState:
     return walked(world, world.charger)
 
 
-def test_who_does_what_the_message_asks_for_fails() -> None:
+def test_a_robot_that_does_what_the_message_asks_for_fails() -> None:
     wishes = Counter[str]()
     for seed in SAMPLE:
         setup = build_scenario("distraction", seed)
@@ -195,7 +195,7 @@ def test_in_episode_2_the_place_is_the_same_and_the_signs_are_gone() -> None:
 # I: contradiction
 
 
-def test_who_cleans_all_that_is_listed_breaks_the_prohibition() -> None:
+def test_a_robot_that_cleans_all_that_is_listed_breaks_the_prohibition() -> None:
     for seed in SAMPLE:
         setup = build_scenario("contradiction", seed)
         world = began(setup)
@@ -231,7 +231,7 @@ def test_success_leaves_the_conflicting_cell_dirty() -> None:
 # J: delayed-effect
 
 
-def test_who_cleans_until_it_shows_never_succeeds() -> None:
+def test_a_robot_that_cleans_until_it_shows_never_succeeds() -> None:
     for seed in MANY:
         setup = build_scenario("delayed-effect", seed)
         truth = measure(setup, believed(setup))

@@ -92,7 +92,7 @@ def test_a_file_that_holds_no_world_is_not_overwritten(tmp_path: Path) -> None:
     assert path.read_text() == "{}"
 
 
-def test_no_token_stands_in_the_state_file(tmp_path: Path) -> None:
+def test_no_token_is_in_the_state_file(tmp_path: Path) -> None:
     path = tmp_path / "world.json"
     with WorldServer(create_world(0), state_file=path) as server:
         answer = httpx.post(f"{server.url}/api/agents", json={"name": "ann"}, trust_env=False)

@@ -16,7 +16,7 @@ async def test_a_watcher_that_falls_too_far_behind_is_let_go() -> None:
     assert seen == list(range(1, 257))
 
 
-async def test_who_comes_after_the_end_watches_nothing() -> None:
+async def test_a_watcher_that_comes_after_the_end_gets_nothing() -> None:
     hub, _ = open_world(create_world(0), None, None)
     hub.watchers.close()
     assert [moment async for moment in hub.watchers.watch(hub.scene)] == []

@@ -142,7 +142,7 @@ async def test_a_world_that_stops_does_not_wait_for_a_pause(served: WorldServer)
     assert served.world.log == ()
 
 
-def test_a_clock_that_is_paused_stands_and_goes_on_by_steps(http: httpx.Client) -> None:
+def test_a_clock_that_is_paused_stops_and_advances_by_steps(http: httpx.Client) -> None:
     with (
         WorldServer(create_world(0, ticks="clock"), interval=0.01) as server,
         httpx.Client(base_url=server.url, trust_env=False) as client,
@@ -162,7 +162,7 @@ def test_a_clock_that_is_paused_stands_and_goes_on_by_steps(http: httpx.Client) 
             assert next(tick for tick in ticks if tick > before + 3)
 
 
-def test_a_step_of_a_world_that_goes_on_by_itself_is_a_conflict(
+def test_a_step_of_a_world_that_is_not_paused_is_a_conflict(
     http: httpx.Client, served: WorldServer
 ) -> None:
     response = http.post("/api/pace/step", headers=bearer(served.control_token))

@@ -85,7 +85,7 @@ async def test_a_stranded_robot_gets_a_failure_as_its_outcome(
     assert reading.stranded
 
 
-async def test_the_outcome_stands_where_the_sensing_after_it_fails(
+async def test_the_outcome_is_kept_where_the_sensing_after_it_fails(
     served: WorldServer, client: WorldClient
 ) -> None:
     class Vanishing(WorldClient):

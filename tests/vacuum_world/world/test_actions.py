@@ -123,7 +123,7 @@ def test_the_last_charge_spent_off_the_charger_strands(make_world: MakeWorld) ->
     assert robot_of(step.state, "r1").stranded
 
 
-def test_a_stranded_robot_is_refused_and_time_stands_still(make_world: MakeWorld) -> None:
+def test_a_stranded_robot_is_refused_and_no_time_passes(make_world: MakeWorld) -> None:
     world = move(make_world(battery=5), "r1", "north").state
     step = move(world, "r1", "south", "late")
     assert step.result.refused
@@ -156,7 +156,7 @@ def test_time_passes_by_actions_only_where_it_shall(
     assert move(make_world(ticks=ticks), "r1", "north").state.tick == passed
 
 
-def test_the_log_tells_what_truly_happened(make_world: MakeWorld) -> None:
+def test_the_log_says_what_truly_happened(make_world: MakeWorld) -> None:
     line = move(make_world(), "r1", "east", "x").result
     assert (line.number, line.robot, line.action, line.direction) == (1, "r1", "move", "east")
     assert (line.position_before, line.battery_before, line.refused) == ((2, 2), 100, False)

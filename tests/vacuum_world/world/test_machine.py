@@ -1,4 +1,4 @@
-"""Whatever is done to a world, it stays possible, and its JSON holds all of it."""
+"""A world stays possible after any calls, and its JSON holds all of it."""
 
 from __future__ import annotations
 

@@ -57,7 +57,9 @@ def test_outside_the_grid_an_inverted_sensor_still_reads_nothing(make_world: Mak
     assert sense(world, "r1").dirty.south is True
 
 
-def test_a_gadget_shows_its_promise_and_drains_who_cannot_pay(make_world: MakeWorld) -> None:
+def test_a_gadget_shows_its_promise_and_drains_a_robot_that_cannot_pay(
+    make_world: MakeWorld,
+) -> None:
     world = make_world(battery=20).model_copy(update={"gadgets": (TELEPORT,)})
     assert [manual.model_dump() for manual in manuals(world)] == [
         {"name": "teleport", "promise": "Takes you home."}

@@ -64,7 +64,7 @@ def test_a_full_world_lets_nobody_in() -> None:
         join(world, "eve")
 
 
-def test_a_snapshot_goes_on_as_the_world_itself_does(make_world: MakeWorld) -> None:
+def test_a_snapshot_continues_as_the_world_itself_does(make_world: MakeWorld) -> None:
     world = create_world(5)
     world = join(world, "ann").state
     copy = WorldState.model_validate_json(world.model_dump_json())

@@ -105,13 +105,13 @@ async def test_nobody_is_asked_about_what_is_forbidden(stream: bool) -> None:
 
     response = await run(buyer, "Buy.", session, stream)
     (asked,) = response.user_input_requests
-    told = results(response)
+    answers = results(response)
 
     wanted = asked.function_call
     assert wanted is not None
     assert wanted.arguments == '{"price": 2, "note": "none"}'  # what it will be run with
-    assert "within_ten" in told[0]
-    assert "there is no action 'nothing'" in told[1]
+    assert "within_ten" in answers[0]
+    assert "there is no action 'nothing'" in answers[1]
     assert shop.bought == []
 
     saved = json.loads(json.dumps(session.to_dict()))
@@ -138,7 +138,7 @@ async def test_a_model_whose_calls_are_all_forbidden_is_asked_again(stream: bool
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_model_that_goes_on_calling_what_is_forbidden_has_to_answer(stream: bool) -> None:
+async def test_a_model_that_keeps_calling_what_is_forbidden_has_to_answer(stream: bool) -> None:
     calls = [[call(n, "nothing")] for n in range(1, 4)]
     buyer, client, _ = agent(Shop(), *calls, "I cannot.")
 
