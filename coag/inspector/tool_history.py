@@ -44,9 +44,7 @@ def read_tools(index: TraceIndex) -> ToolHistory:
     found = [*_perceived(index, seen), *_waits(index)]
     if not found:
         return ToolHistory()
-    tools = _Tools()
-    events = [event for one in sorted(found, key=lambda one: one.at) for event in tools.take(one)]
-    rows = list(tools.rows())
+    events, rows = _by_tool(found)
     return ToolHistory(
         rows=tuple(rows[:_ROWS]),
         rows_of=len(rows),
@@ -123,21 +121,20 @@ def _execution_before(index: TraceIndex, end: int) -> ExecutionOutcome | None:
     return bodies[0] if bodies and isinstance(bodies[0], ExecutionOutcome) else None
 
 
-class _Tools:
-    """Sorts events by their tools, in the order of time."""
+def _by_tool(found: Sequence[ToolEvent]) -> tuple[list[ToolEvent], list[ToolRow]]:
+    """The events as they are listed, and those of each tool, with what changed in it first.
 
-    def __init__(self) -> None:
-        self.events: defaultdict[str, list[ToolEvent]] = defaultdict(list)
-        """Of each tool, but what its properties were."""
-        self.properties: dict[str, dict[str, list[tuple[datetime, Any]]]] = {}
-
-    def take(self, event: ToolEvent) -> Iterator[ToolEvent]:
-        """The event as it is listed; none where properties are as they were."""
-        properties = self.properties.setdefault(event.tool, {})
+    Properties that are as they were are left out.
+    """
+    listed: list[ToolEvent] = []
+    drawn: defaultdict[str, list[ToolEvent]] = defaultdict(list)
+    tools: dict[str, dict[str, list[tuple[datetime, Any]]]] = {}
+    for event in sorted(found, key=lambda one: one.at):
+        properties = tools.setdefault(event.tool, {})
         if event.sort is not ToolEventSort.PROPERTIES:
-            self.events[event.tool].append(event)
-            yield event
-            return
+            drawn[event.tool].append(event)
+            listed.append(event)
+            continue
         changes: list[str] = []
         for given, value in event.properties.items():
             name, shown = in_a_line(given, _NAME), _bounded(value)
@@ -147,16 +144,15 @@ class _Tools:
                 changes.append(f"{name} {before}{value_in_a_line(shown, _VALUE)}")
                 steps.append((event.at, shown))
         if changes:
-            yield replace(event, text=in_a_line("; ".join(changes), 600), properties={})
-
-    def rows(self) -> Iterator[ToolRow]:
-        """The tools of which there is something to draw, with what changed in it first."""
-        for tool, properties in self.properties.items():
-            steps = sorted(properties.items(), key=lambda one: len(one[1]) < 2)
-            events = tuple(self.events[tool][-_EVENTS:])
-            if steps or events:
-                shown = {name: tuple(of[-_STEPS:]) for name, of in steps[:_PROPERTIES]}
-                yield ToolRow(tool=tool, properties=shown, events=events)
+            text = in_a_line("; ".join(changes), 600)
+            listed.append(replace(event, text=text, properties={}))
+    rows: list[ToolRow] = []
+    for tool, properties in tools.items():
+        changed = sorted(properties.items(), key=lambda one: len(one[1]) < 2)[:_PROPERTIES]
+        if changed or drawn[tool]:
+            shown = {name: tuple(steps[-_STEPS:]) for name, steps in changed}
+            rows.append(ToolRow(tool=tool, properties=shown, events=tuple(drawn[tool][-_EVENTS:])))
+    return listed, rows
 
 
 def _bounded(value: Any) -> Any:

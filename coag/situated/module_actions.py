@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -180,14 +180,6 @@ SPECS: tuple[ActionSpec, ...] = (
 """The actions of the module."""
 
 
-class _CallSituation(NamedTuple):
-    given: Mapping[str, Any]
-    state: SituatedModuleState
-    goal: str
-    fresh: Sequence[Percept]
-    """Signals that have arrived and are not perceived."""
-
-
 class ActivityActions:
     """Checks and runs the actions of one activity; what they change the module takes over later."""
 
@@ -202,58 +194,70 @@ class ActivityActions:
         self._perception = perception
         self._clock = clock
         self._settings = settings
-        self._run: Mapping[str, Callable[[_CallSituation], Awaitable[ActionResult]]] = {
-            "list_tools": self._list_tools,
-            "mount_manual": self._mount,
-            "unmount_manual": self._unmount,
-            "focus": self._focus,
-            "unfocus": self._unfocus,
-            "set_plan": self._set_plan,
-            "abandon": self._abandon,
-        }
 
     async def run(
         self, call: ActionCall, state: SituatedModuleState, goal: str, fresh: Sequence[Percept]
     ) -> ActionResult:
         """Runs one; what is wrong is in its result. `fresh` has arrived and is not perceived."""
-        now = _CallSituation(call.arguments, state, goal, fresh)
         try:
             asked = asked_wait(call.action, call.arguments)
             if asked is not None:
-                return await self._wait(asked, now)
-            if call.action not in self._run:
-                raise UnknownNameError("action", call.action, self._run)
-            return await self._run[call.action](now)
+                return await self._wait(asked, state, fresh)
+            text = await self._done(call.action, call.arguments, state, goal)
+            return ActionResult(content=text, ends_turn=call.action == "abandon")
         except CoagError as error:
             lost = isinstance(error, ToolConnectionError)
             failure = Failure.TRANSIENT if lost else Failure.DETERMINISTIC
             return ActionResult(content=str(error), is_error=True, failure=failure)
 
-    async def _list_tools(self, now: _CallSituation) -> ActionResult:
-        tools = (await self._perception.catalogue()).values()
-        text = catalogue_text(ranked(tools, now.goal), now.state)
-        problems = "".join(f"\n{one}" for one in self._perception.problems)
-        return ActionResult(content=(text or "There are no tools.") + problems)
+    async def _done(
+        self, action: str, given: Mapping[str, Any], state: SituatedModuleState, goal: str
+    ) -> str:
+        """What came of an action but a wait."""
+        tool = str(given.get("tool", ""))
+        match action:
+            case "list_tools":
+                tools = (await self._perception.catalogue()).values()
+                listed = catalogue_text(ranked(tools, goal), state) or "There are no tools."
+                return "\n".join([listed, *self._perception.problems])
+            case "mount_manual":
+                return await self._mount(tool)
+            case "unmount_manual":
+                return await self._unmount(tool, state)
+            case "focus":
+                return await self._focus(tool, given.get("signals"), tool)
+            case "unfocus":
+                if tool not in self._focused():
+                    raise UnknownNameError("tool in focus", tool, self._focused())
+                await self._perception.unfocus(self._activity, tool)
+                return f"{tool} is no longer in focus."
+            case "set_plan":
+                planned = str(given.get("plan", "")).strip()
+                return "The plan is replaced." if planned else "There is no plan now."
+            case "abandon":
+                if not (reason := str(given.get("reason", "")).strip()):
+                    raise ConfigurationError(
+                        "abandon needs a reason: say why the goal cannot be reached."
+                    )
+                return reason
+            case _:
+                raise UnknownNameError("action", action, [one.name for one in SPECS])
 
-    async def _mount(self, now: _CallSituation) -> ActionResult:
-        tool = str(now.given.get("tool", ""))
+    async def _mount(self, tool: str) -> str:
         await self._perception.manual(tool)
         text = f"The manual of {tool} is mounted."
-        if not self._settings.explicit_focus and tool not in self._focused():
-            reading = await self._perception.focus(self._activity, tool)
-            text += f" It is in focus. Now: {shown_values(reading.properties)}."
-        return ActionResult(content=text)
+        if self._settings.explicit_focus or tool in self._focused():
+            return text
+        return f"{text} {await self._focus(tool, None, 'It')}"
 
-    async def _unmount(self, now: _CallSituation) -> ActionResult:
-        tool = str(now.given.get("tool", ""))
-        if tool not in now.state.mounted:
-            raise UnknownNameError("mounted manual", tool, now.state.mounted)
+    async def _unmount(self, tool: str, state: SituatedModuleState) -> str:
+        if tool not in state.mounted:
+            raise UnknownNameError("mounted manual", tool, state.mounted)
         if not self._settings.explicit_focus:
             await self._perception.unfocus(self._activity, tool)
-        return ActionResult(content=f"The manual of {tool} is unmounted.")
+        return f"The manual of {tool} is unmounted."
 
-    async def _focus(self, now: _CallSituation) -> ActionResult:
-        tool, signals = str(now.given.get("tool", "")), now.given.get("signals")
+    async def _focus(self, tool: str, signals: Sequence[str] | None, named: str) -> str:
         if signals is not None:
             known = await self._perception.described(tool)
             declared = [one.name for one in known.signals]
@@ -261,31 +265,15 @@ class ActivityActions:
                 if name not in declared:
                     raise UnknownNameError(f"signal of tool {tool!r}", str(name), declared)
         reading = await self._perception.focus(self._activity, tool, signals)
-        text = f"{tool} is in focus. Now: {shown_values(reading.properties)}."
-        return ActionResult(content=text)
+        return f"{named} is in focus. Now: {shown_values(reading.properties)}."
 
-    async def _unfocus(self, now: _CallSituation) -> ActionResult:
-        tool = str(now.given.get("tool", ""))
-        if tool not in self._focused():
-            raise UnknownNameError("tool in focus", tool, self._focused())
-        await self._perception.unfocus(self._activity, tool)
-        return ActionResult(content=f"{tool} is no longer in focus.")
-
-    async def _set_plan(self, now: _CallSituation) -> ActionResult:
-        plan = str(now.given.get("plan", "")).strip()
-        return ActionResult(content="The plan is replaced." if plan else "There is no plan now.")
-
-    async def _abandon(self, now: _CallSituation) -> ActionResult:
-        reason = str(now.given.get("reason", "")).strip()
-        if not reason:
-            raise ConfigurationError("abandon needs a reason: say why the goal cannot be reached.")
-        return ActionResult(content=reason, ends_turn=True)
-
-    async def _wait(self, asked: AskedWait, now: _CallSituation) -> ActionResult:
+    async def _wait(
+        self, asked: AskedWait, state: SituatedModuleState, fresh: Sequence[Percept]
+    ) -> ActionResult:
         tool = asked.tool
         check_wait(asked, await self._perception.described(tool))
         await self._perceive_for(asked)
-        if (there := self._already(asked, now)) is not None:
+        if (there := self._already(asked, state, fresh)) is not None:
             return ActionResult(content=there)
         wait = self.wait_of(asked, self._clock.now())
         self._perception.expect(tool)
@@ -312,7 +300,9 @@ class ActivityActions:
             signals = None if wanted is None else wanted | more
             await self._perception.focus(self._activity, asked.tool, signals)
 
-    def _already(self, asked: AskedWait, now: _CallSituation) -> str | None:
+    def _already(
+        self, asked: AskedWait, state: SituatedModuleState, fresh: Sequence[Percept]
+    ) -> str | None:
         """That what is waited for is there, in words; None if it is not."""
         if isinstance(asked, PropertyWait):
             reading = self._perception.reading(asked.tool)
@@ -320,8 +310,8 @@ class ActivityActions:
                 return None
             value = shown_value(reading.properties[asked.property])
             return f"Property {asked.property} of {asked.tool} is {value} already."
-        met = now.state.meeting(asked.condition())
-        record = met.record if met is not None else self._unperceived(asked, now.fresh)
+        met = state.meeting(asked.condition())
+        record = met.record if met is not None else self._unperceived(asked, fresh)
         if record is None:
             return None
         data = f": {shown_values(record.data)}" if record.data else ""
