@@ -37,7 +37,7 @@ MARKS = (10, 500, 2_000)
 TOOL = "one tool call"
 """The situation that targets are about."""
 CYCLE = "coag full json"
-"""The dearest form: four model calls and two candidates in each cycle."""
+"""The most expensive form: four model calls and two candidates in each cycle."""
 TARGET, FLAT, GAP = 4.0, 1.5, 50.0
 """Times AssistantAgent's tool turn; growth since working memory is full, which is after 100 turns;
 milliseconds of a loop gap."""

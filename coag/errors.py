@@ -147,7 +147,7 @@ class ModelCallError(CoagError, RuntimeError):
 
 
 class ModelTimeoutError(ModelCallError, TimeoutError):
-    """A model did not answer in time; who waits for a `TimeoutError` catches it, too."""
+    """A model did not answer in time; `except TimeoutError` catches it, too."""
 
 
 class ModelAnswerError(CoagError):

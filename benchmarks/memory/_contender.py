@@ -30,7 +30,7 @@ class Findable(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of files and threads."""
+        """Releases files and threads."""
         ...
 
 

@@ -83,7 +83,7 @@ class Living(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Releases it."""
         ...
 
 
@@ -142,7 +142,7 @@ class OurLife(Looped):
         return [one async for batch in self._store.scan(scopes=(_SCOPE,)) for one in batch]
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Releases the store."""
         self.run(self._memory.close())
         self.end()
 
@@ -172,7 +172,7 @@ class OthersLife:
         return self._count, _bytes_in(self._folder)
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Releases it."""
         self._memory.close()
 
 

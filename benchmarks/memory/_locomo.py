@@ -72,7 +72,7 @@ class LocomoStore(Looped):
         return [str(hit.record.metadata["turn"]) for hit in recall.records]
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Releases the store."""
         self.run(self._memory.close())
         self.end()
 

@@ -164,7 +164,7 @@ class AutoGenMemory(Looped):
         return False
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Releases it."""
         self.run(self._memory.close())
         self.end()
 
@@ -206,7 +206,7 @@ class Mem0:
         return True
 
     def close(self) -> None:
-        """Lets go of its files."""
+        """Releases its files."""
         self._memory.vector_store.client.close()
 
 

@@ -82,6 +82,6 @@ class FactMemory(Looped):
         return True
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Releases the store."""
         self.run(self._memory.close())
         self.end()

@@ -116,7 +116,7 @@ class OurScale(Looped):
         return [str(hit.record.metadata["turn"]) for hit in found.records]
 
     def close(self) -> None:
-        """Lets go of the store."""
+        """Releases the store."""
         self.run(self._memory.close())
         self.end()
 

@@ -1,4 +1,4 @@
-"""Whole turns of the same agent in several forms: who is measured, in what, doing what."""
+"""Whole turns of the same agent in several forms: contenders, situations, measurements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Situation:
     team: bool = False
     """True if the agent is the only one of a `RoundRobinGroupChat` of one turn."""
     short: bool = False
-    """True if the turns are dear and show nothing new after the mark in the middle."""
+    """True if the turns are expensive and show nothing new after the mark in the middle."""
 
 
 SITUATIONS = (
@@ -97,7 +97,7 @@ class Runner:
         return (time.process_time() - begun) * 1e3, state
 
     async def close(self) -> None:
-        """Lets go of what the agent holds."""
+        """Releases what the agent holds."""
         close: Callable[[], Any] | None = getattr(self._agent, "close", None)
         if close is not None:
             await close()

@@ -157,7 +157,7 @@ def in_thread(call: Callable[[], ResultT], name: str) -> Future[ResultT]:
     def run() -> None:
         try:
             future.set_result(context.run(call))
-        except BaseException as error:  # a thread has no caller; who waits raises it
+        except BaseException as error:  # a thread has no caller; its waiter raises it
             future.set_exception(error)
 
     Thread(target=run, name=name, daemon=True).start()

@@ -455,7 +455,7 @@ class CoagContext(MemoryOwner[StateT], ContextComponent, Generic[StateT]):
             self._shown = tuple(one for one, _ in spoken)
 
     async def _foreign(self) -> ChatCompletionContext | None:
-        """The foreign context, which has forgotten what working memory let go of."""
+        """The foreign context, which has forgotten what working memory dropped."""
         source = self.dialogue_source
         if source is not None and self._dialogue_is_anothers:
             await source.clear()

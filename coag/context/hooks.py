@@ -111,7 +111,7 @@ class DomainHooks(Generic[StateT]):
         return state if projection is None else projection
 
     def _settles(self, percept: Percept, action: UnsettledAction) -> bool:
-        """Whether a percept shows what became of an action of unknown outcome.
+        """Whether a percept shows the outcome of an action whose outcome was unknown.
 
         By default it does where it changes a part of the state that the action would have changed
         by the forward model, unless the percept is the return of a call that would change that

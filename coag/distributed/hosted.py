@@ -234,7 +234,7 @@ _LOST = (
 
 
 async def _journal_in(folder: Path, limits: RemoteLimits) -> TurnJournal:
-    """The journal of a place; waits a while for who is just closing it."""
+    """The journal of a place; waits a while for another process that is closing it."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limits.cancel
     while True:

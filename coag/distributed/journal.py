@@ -1,6 +1,6 @@
 """`TurnJournal`: what a worker records about an agent's turns, so that a replacement repeats none.
 
-One line per event, flushed before what it records continues. It survives the death of the
+One line per event, flushed before the recorded work continues. It survives the death of the
 process, not a power loss. It holds the answers of the last turns, word for word.
 """
 
@@ -106,7 +106,7 @@ class TurnJournal:
             self._file.flush()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Releases the file."""
         self._let_go()
         self._lock.close()
 

@@ -138,7 +138,7 @@ _ANSWER_GONE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedAgent:
-    """An agent in its place, and what became of its predecessor's turn."""
+    """An agent in its place, and the state of its predecessor's turn."""
 
     agent: ChatAgent
     instance: str

@@ -241,7 +241,7 @@ class RemoteChatAgent(BaseChatAgent):
 
 
 _Waiting = dict[str, "asyncio.Future[CoagAnswer]"]
-"""Who waits for an answer, by the request's id."""
+"""The requests that wait for an answer, by id."""
 
 
 class Mailbox(RoutedAgent):
@@ -266,7 +266,7 @@ class RemoteConnection:
     Args:
         runtime: A started runtime.
         mailbox: The agent type under which answers arrive.
-        waiting: Who waits for an answer.
+        waiting: The requests that wait for an answer.
         limits: Bounds.
     """
 

@@ -16,7 +16,7 @@ from .session import McpNotice, OnNotice
 _REOPEN_SECONDS = 2.5
 """Time in which the mcp package opens a stream again, if it does; it waits a second before."""
 _ANSWER_SECONDS = 1.0
-"""Time for an answer to get from its stream to who waits for it."""
+"""Time for an answer to get from its stream to the code that waits for it."""
 _NO_STREAM = 405
 """Status of a server that has no stream of notices."""
 

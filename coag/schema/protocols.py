@@ -208,7 +208,7 @@ class Environment(Protocol):
         ...
 
     async def close(self) -> None:
-        """Lets go of what was opened for it; closing twice does no harm."""
+        """Releases what was opened for it; closing twice does no harm."""
         ...
 
 

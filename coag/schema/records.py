@@ -250,7 +250,7 @@ class RecalledState(SparseValue):
     unasked: bool = False
     """Whether it came to mind by itself, and answers no question."""
     unconfirmed: bool = False
-    """Whether nobody but untrusted sources vouches for it."""
+    """Whether only untrusted sources confirm it."""
     yields_to: str | None = None
     """Id of a later or better trusted record that says otherwise; None for none."""
 

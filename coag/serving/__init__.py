@@ -1,7 +1,7 @@
 """Small web applications on this machine: how they are served, and what keeps their pages safe.
 
 Nothing here knows what is shown. A page loads nothing from elsewhere, runs nothing but the
-scripts that come with the application, and on a loopback address answers only who names it.
+scripts that come with the application, and on loopback answers only requests that name it.
 """
 
 from coag._util.sockets import listen

@@ -237,7 +237,7 @@ class _ChromaTable:
                 self._check_current(kind)
 
     def close(self) -> None:
-        """The last one of a folder lets go of its files."""
+        """The last one of a folder closes its files."""
         with self.writing:
             client, self._client, self._closed = self._client, None, True
             if client is not None:

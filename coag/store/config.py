@@ -27,7 +27,7 @@ class StoreConfig(Value):
     timeout: float = 60.0
     """Seconds after which an operation is given up; without meaning in RAM."""
     wrapped: tuple[Imported, ...] = ()
-    """What puts further stores around it, the innermost first; see `WrappedStore.wrapping`."""
+    """The stores wrapped around it, the innermost first; see `WrappedStore.wrapping`."""
 
     @classmethod
     def of(cls, store: RecordStore) -> StoreConfig:

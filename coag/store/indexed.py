@@ -109,7 +109,7 @@ class _LexiconKeeper:
             self._open()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Releases the file."""
         if self._lexicon is not None:
             self._lexicon.close()
             self._lexicon = None

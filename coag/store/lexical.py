@@ -415,7 +415,7 @@ class Lexicon:
         return [LexicalHit(known[n], min(1.0, scores.get(n, 0.0) / every)) for n in wanted]
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Releases the file."""
         with self._lock:
             self._db.close()
 

@@ -117,7 +117,7 @@ class RecordStore(Protocol):
         ...
 
     async def close(self) -> None:
-        """Lets go of files and connections; closing twice does no harm."""
+        """Releases files and connections; closing twice does no harm."""
         ...
 
 

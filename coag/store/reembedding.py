@@ -207,7 +207,7 @@ class _Reembedding:
             return step()
 
     def close(self) -> None:
-        """Lets go of the client."""
+        """Releases the client."""
         with self._turn:
             if self._client is not None:
                 close_client(self._client)

@@ -76,7 +76,7 @@ def present(values: Mapping[str, AttributeValue | None]) -> Attributes:
     return {key: value for key, value in values.items() if value is not None}
 
 
-# ---- Whose run it is, for what names spans ----
+# ---- Whose run it is, for the names of spans ----
 
 
 _PROVIDERS = {

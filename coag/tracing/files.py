@@ -158,7 +158,7 @@ class LineFile:
             self._file.truncate(start)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Releases the file."""
         self._file.close()
 
 

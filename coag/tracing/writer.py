@@ -240,10 +240,10 @@ class TraceWriter:
         self._failed = False
 
     def close(self) -> None:
-        """Writes what is held back and lets go of the file; closing twice is fine.
+        """Writes what is held back and closes the file; closing twice is fine.
 
         Raises:
-            TraceError: If what is held back cannot be written. The file is let go all the same.
+            TraceError: If what is held back cannot be written. The file is closed all the same.
         """
         try:
             self._finish_pages()

@@ -89,7 +89,7 @@ class Body:
         return "time is up" if truncated else ""
 
     def close(self) -> None:
-        """Lets go of the environment."""
+        """Releases the environment."""
         self._env.close()
 
 

@@ -31,7 +31,7 @@ class Intention:
 def answer(
     request: ScriptedRequest, situation: str, intentions: Sequence[Intention]
 ) -> ScriptedReply:
-    """The intentions, the dearest first, in the form that the request asks for."""
+    """The intentions, the most wanted first, in the form that the request asks for."""
     if request.schema is None and request.tools:
         return _tool_call(request, situation, intentions[0])
     if request.schema is None:

@@ -167,7 +167,7 @@ class Orderer:
         return self._wait(order, 1.0)
 
     async def release(self, activity_id: str) -> None:
-        """Lets go of the press."""
+        """Releases the press."""
         await self.perception.release(activity_id)
 
     async def _made(self, activity_id: str) -> int:

@@ -125,7 +125,7 @@ async def until_running(bench: PinnedMcpWorkbench, tool: str, folder: Path, **mo
     try:  # it is read when the server has written into it
         await asyncio.wait({reading, calling}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        if not reading.done():  # whoever waits for its thread would wait for ever
+        if not reading.done():  # a wait for its thread would never end
             os.close(os.open(pipe, os.O_RDWR))
     assert not calling.done(), calling.result()
     pipe.unlink()

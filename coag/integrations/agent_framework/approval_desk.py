@@ -36,7 +36,7 @@ class PendingCall(Value):
     def content(self, name: str) -> Content:
         """The request as a person gets it.
 
-        The call is marked as hosted: who passes the answer on, as AG-UI does, is not to run it.
+        The call is marked as hosted: code that passes the answer on (AG-UI) must not run it.
         """
         call = Content.from_function_call(
             call_id=name,
@@ -81,7 +81,7 @@ class ApprovalDesk:
         self.asked = asyncio.Event()
         """Set while requests wait."""
         self.leave: Callable[[], Awaitable[None]] | None = None
-        """Lets go of the run where a waiting turn is cancelled, e.g. as the program ends."""
+        """Releases the run where a waiting turn is cancelled, e.g. as the program ends."""
         self.left = False
         """Whether it did, so that the run is to be continued from its folder."""
         self.reachable = True

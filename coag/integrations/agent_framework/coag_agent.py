@@ -315,7 +315,7 @@ class MafCoagAgent(AgentMiddlewareLayer, AgentTelemetryLayer, _CoagRun):  # pyri
         self._make(AgentSession())  # what is wrong with the arguments is said at once
 
     async def close(self) -> None:
-        """Lets go of the agents of all sessions; what waits for approval stays in its run folder.
+        """Releases the agents of all sessions; what waits for approval stays in its run folder.
 
         Runs after it make them again. Memory, MCP tools and the client are their makers' to close.
         """

@@ -205,7 +205,7 @@ class LiveSession:
     loop: asyncio.AbstractEventLoop | None = None
 
     async def leave(self) -> None:
-        """Lets go of the agent; its run can be continued, also in the middle of its turn."""
+        """Releases the agent; its run can be continued, also in the middle of its turn."""
         waiting = self.step is not None
         await self.agent.leave_run(in_turn=waiting)
         if waiting and self.loop is not asyncio.get_running_loop():
@@ -364,13 +364,13 @@ class LiveSessions:
         live.kept = live.saved.keep(session, self._name)
 
     async def drop(self, session: AgentSession) -> None:
-        """Lets go of a session's agent."""
+        """Releases a session's agent."""
         live = self._live.pop(session.session_id, None)
         if live is not None:
             await live.leave()
 
     async def close(self) -> None:
-        """Lets go of all agents; turns that wait for approval stay open in their run folders."""
+        """Releases all agents; turns that wait for approval stay open in their run folders."""
         while self._live:
             await self._live.popitem(last=False)[1].leave()
 
@@ -451,7 +451,7 @@ class LiveSessions:
         return Opened(live, Incoming((), ()), past.answer)
 
     async def _let_go(self) -> None:
-        """Lets go of agents that were not used for long, and of the oldest of too many."""
+        """Releases agents that were not used for long, and the oldest of too many."""
         now = monotonic()
         for name, live in list(self._live.items()):
             lock = self._locks.get(name)
