@@ -10,26 +10,12 @@ and corrected p-values, and `write_report` writes everything as one page, JSON a
 `EvaluationDomain`.
 """
 
-from .agents import AgentTasks, Contender, Task, TaskRun
-from .measures import (
-    TRACE_MEASURES,
-    Better,
-    Counts,
-    Figures,
-    Measure,
-    MeasureCatalogue,
-    MeasureGroup,
-    TraceEpisode,
-    TraceTally,
-    causes_of,
-    cost_per_success,
-    decisions_of,
-    figures_of,
-    measures_of,
-    measures_table,
-    ratio,
-    tally_of,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coag._util.lazy import loaded_on_use
+
 from .planning import (
     begin,
     contenders_named,
@@ -39,8 +25,6 @@ from .planning import (
     seeds_named,
     versions,
 )
-from .procedure_search import PlayedEpisode, search_procedures
-from .report import write_report
 from .running import (
     JOBS_A_WORKER,
     EvaluationDomain,
@@ -54,26 +38,6 @@ from .running import (
     plan_of,
     run_evaluation,
 )
-from .statistics import (
-    Interval,
-    PairedComparison,
-    PairedCounts,
-    cohens_h,
-    compare,
-    holm,
-    mcnemar,
-    needed_n,
-    needed_pairs_for_rates,
-    paired_bootstrap,
-    paired_d,
-    pass_at_k,
-    rate_difference,
-    sign_flip,
-    wilson,
-    with_holm,
-    worst_of_k,
-)
-from .summary import Ablation, ReportProfile, data_frame
 from .trials import (
     NO_MODEL,
     Assessment,
@@ -85,6 +49,68 @@ from .trials import (
     has_plan,
     read_plan,
 )
+
+if TYPE_CHECKING:
+    from .agents import AgentTasks, Contender, Task, TaskRun
+    from .measures import (
+        TRACE_MEASURES,
+        Better,
+        Counts,
+        Figures,
+        Measure,
+        MeasureCatalogue,
+        MeasureGroup,
+        TraceEpisode,
+        TraceTally,
+        causes_of,
+        cost_per_success,
+        decisions_of,
+        figures_of,
+        measures_of,
+        measures_table,
+        ratio,
+        tally_of,
+    )
+    from .procedure_search import PlayedEpisode, search_procedures
+    from .report import write_report
+    from .statistics import (
+        Interval,
+        PairedComparison,
+        PairedCounts,
+        cohens_h,
+        compare,
+        holm,
+        mcnemar,
+        needed_n,
+        needed_pairs_for_rates,
+        paired_bootstrap,
+        paired_d,
+        pass_at_k,
+        rate_difference,
+        sign_flip,
+        wilson,
+        with_holm,
+        worst_of_k,
+    )
+    from .summary import Ablation, ReportProfile, data_frame
+
+_LAZY = {
+    "coag.evals.agents": "AgentTasks Contender Task TaskRun",
+    "coag.evals.measures": (
+        "TRACE_MEASURES Better Counts Figures Measure MeasureCatalogue MeasureGroup "
+        "TraceEpisode TraceTally causes_of cost_per_success decisions_of figures_of "
+        "measures_of measures_table ratio tally_of"
+    ),
+    "coag.evals.procedure_search": "PlayedEpisode search_procedures",
+    "coag.evals.report": "write_report",
+    "coag.evals.statistics": (
+        "Interval PairedComparison PairedCounts cohens_h compare holm mcnemar needed_n "
+        "needed_pairs_for_rates paired_bootstrap paired_d pass_at_k rate_difference "
+        "sign_flip wilson with_holm worst_of_k"
+    ),
+    "coag.evals.summary": "Ablation ReportProfile data_frame",
+}
+"""Names by module that what plays jobs does without: its worker processes start sooner."""
 
 __all__ = [
     "run_evaluation",
@@ -159,3 +185,7 @@ __all__ = [
     "pass_at_k",
     "worst_of_k",
 ]
+
+__getattr__ = loaded_on_use(
+    __name__, {name: module for module, names in _LAZY.items() for name in names.split()}
+)

@@ -108,17 +108,16 @@ def write_report(
     profile = profile or ReportProfile()
     try:
         panels = panels_of(assessment, profile)
-    except ImportError as error:
-        raise ConfigurationError(
-            f"A report needs {error.name}, which is not installed: pip install 'coag[evals]'."
-        ) from error
-    failures, left_out = failures_first(panels)
-    try:
+        failures, left_out = failures_first(panels)
         if run_pages and profile.write_run_page is not None:
             _write_run_pages(folder, failures, run_pages, profile, on_progress)
         pages = _run_page_links(folder, failures, page.parent)
         report = _Report(assessment, panels, profile, pages, failures, left_out)
         return _write(report, page, title or "Assessment report")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"A report needs {error.name}, which is not installed: pip install 'coag[evals]'."
+        ) from error
     except OSError as error:
         raise ConfigurationError(
             f"{str(page)!r} cannot be written: {error.strerror or error}."
@@ -424,13 +423,9 @@ def _html(
 
 @cache
 def _templates() -> tuple[Any, Callable[[str], Any]]:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise ConfigurationError(
-            "A report needs jinja2, which is not installed: pip install 'coag[evals]'."
-        ) from error
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(
         loader=PackageLoader("coag.evals"),
         autoescape=True,

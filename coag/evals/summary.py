@@ -156,10 +156,9 @@ class Panel:
         met = {trial.job.scenario for trial in self.trials}
         self.scenarios = [name for name in plan.scenarios if name in met]
         self.seeds = len({trial.job.seed for trial in self.trials})
-        frame: Any = data_frame(self.trials)
-        self._wide: Any = (
-            frame.pivot(index=["scenario", "seed"], columns="contender") if len(frame) else {}
-        )
+        self._of: dict[str, list[Trial]] = {}
+        for trial in self.trials:
+            self._of.setdefault(trial.job.contender, []).append(trial)
         first = next((name for name in profile.references if name in self.contenders), None)
         self.reference = first or next(iter(self.contenders), None)
 
@@ -167,10 +166,12 @@ class Panel:
 
     def values(self, contender: str, measure: str) -> dict[Pair, float]:
         """A measure of a contender by instance, where it has a value."""
-        if (measure, contender) not in self._wide:
-            return {}
-        column = self._wide[measure, contender].dropna()
-        return {pair: float(value) for pair, value in column.items()}
+        found: dict[Pair, float] = {}
+        for trial in self.of(contender):
+            value = trial.success if measure == "success" else trial.measures.get(measure)
+            if value is not None:
+                found[trial.job.scenario, trial.job.seed] = float(value)
+        return dict(sorted(found.items()))
 
     def successes(self, contender: str, scenario: str | None = None) -> dict[Pair, bool]:
         """Whether a contender succeeded, by instance of one scenario or of all."""
@@ -182,7 +183,7 @@ class Panel:
 
     def of(self, contender: str) -> list[Trial]:
         """The trials of a contender that are evidence."""
-        return [trial for trial in self.trials if trial.job.contender == contender]
+        return self._of.get(contender, [])
 
     def total(self, contender: str, measure: str) -> float:
         """The sum of a measure over all trials."""

@@ -142,7 +142,8 @@ def test_episodes_ask_for_sequences_of_both_arms_which_can_be_continued(
 ) -> None:
     folder = str(tmp_path / "a")
     jobs = ("--agents", "coag-compact", "--scenarios", "F", "--model", "scripted:sound")
-    code, out, _ = run("assess", "--episodes", "2", *jobs, "--seeds", "1", "-o", folder)
+    words = ("--episodes", "2", *jobs, "--seeds", "1", "--processes", "1", "-o", folder)
+    code, out, _ = run("assess", *words)
     assert code == 0
     assert "coag-compact:emptied" in out
     plan = json.loads((tmp_path / "a" / "assessment.json").read_text())

@@ -15,7 +15,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 
 from coag.errors import UnknownNameError
 from coag.schema import MemoryKind, Record, Value
@@ -55,6 +55,8 @@ class ArchivedLine(Value):
 
 class StateLine(Value):
     """What the dynamics of an owner know of a record, but for its cluster."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)  # those of the state, no value
 
     line: Literal["state"] = "state"
     owner: str
