@@ -8,34 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
+from coag.schema import MemoryKind, Trust
+
 _MOST = 1_000_000
 """Records that may be asked for at once."""
 
 
-class Kind(StrEnum):
-    """Which memory."""
-
-    EPISODIC = "episodic"
-    SEMANTIC = "semantic"
-
-
-class TrustName(StrEnum):
-    """How far a record may be trusted."""
-
-    DEVELOPER = "developer"
-    USER = "user"
-    UNTRUSTED = "untrusted"
-
-
-def one_of(known: type[StrEnum]) -> Callable[[str], Any]:
+def one_of(*known: StrEnum) -> Callable[[str], Any]:
     """Reads a name, and says which there are where it is none."""
 
     def read(given: str) -> Any:
-        try:
-            return known(given)
-        except ValueError as error:
-            names = ", ".join(repr(one.value) for one in known)
-            raise typer.BadParameter(f"{given!r} is not one of {names}.") from error
+        for one in known:
+            if one == given:
+                return one
+        names = ", ".join(repr(one.value) for one in known)
+        raise typer.BadParameter(f"{given!r} is not one of {names}.")
 
     return read
 
@@ -53,7 +40,8 @@ def _limit(given: str | int) -> int:
     return count
 
 
-_PLACE, FILTER_PANEL = "Where", "Which records"
+_PLACE: dict[str, Any] = {"rich_help_panel": "Where"}
+FILTER_PANEL: dict[str, Any] = {"rich_help_panel": "Which records"}
 
 Memory = Annotated[
     str | None,
@@ -63,7 +51,7 @@ Memory = Annotated[
         envvar="COAG_MEMORY",
         metavar="FOLDER|URL",
         help="What the agent was given as `memory=`: a folder, or a Chroma server's URL.",
-        rich_help_panel=_PLACE,
+        **_PLACE,
     ),
 ]
 Embedder = Annotated[
@@ -72,14 +60,11 @@ Embedder = Annotated[
         envvar="COAG_EMBEDDER",
         metavar="NAME",
         help="The embedder the memory was made with, e.g. `hash-256`; else found out.",
-        rich_help_panel=_PLACE,
+        **_PLACE,
     ),
 ]
 Scope = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="Only this scope; else all there are.", rich_help_panel=_PLACE
-    ),
+    str | None, typer.Option(metavar="NAME", help="Only this scope; else all there are.", **_PLACE)
 ]
 LinesOfJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line for each record, for programs.")
@@ -88,39 +73,36 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 By = Annotated[str, typer.Option(metavar="NAME", help="Who does it, for the memory's log.")]
 
 OfKind = Annotated[
-    Kind | None,
+    MemoryKind | None,
     typer.Option(
         "--kind",
-        parser=one_of(Kind),
-        metavar="|".join(Kind),
+        parser=one_of(*MemoryKind),
+        metavar="|".join(MemoryKind),
         help="Only this memory.",
-        rich_help_panel=FILTER_PANEL,
+        **FILTER_PANEL,
     ),
 ]
 OfType = Annotated[
-    str | None,
-    typer.Option("--type", help="Only this type, e.g. `note`.", rich_help_panel=FILTER_PANEL),
+    str | None, typer.Option("--type", help="Only this type, e.g. `note`.", **FILTER_PANEL)
 ]
 OfSource = Annotated[
     str | None,
-    typer.Option("--source", help="Only what came from this source.", rich_help_panel=FILTER_PANEL),
+    typer.Option("--source", help="Only what came from this source.", **FILTER_PANEL),
 ]
 OfTrust = Annotated[
-    TrustName | None,
+    Trust | None,
     typer.Option(
         "--trust",
-        parser=one_of(TrustName),
-        metavar="|".join(TrustName),
+        parser=one_of(*Trust),
+        metavar="|".join(Trust),
         help="Only this trust.",
-        rich_help_panel=FILTER_PANEL,
+        **FILTER_PANEL,
     ),
 ]
 Superseded = Annotated[
     bool,
     typer.Option(
-        "--superseded",
-        help="Also what another record took the place of.",
-        rich_help_panel=FILTER_PANEL,
+        "--superseded", help="Also what another record took the place of.", **FILTER_PANEL
     ),
 ]
 Where = Annotated[
@@ -128,12 +110,11 @@ Where = Annotated[
     typer.Option(
         metavar="JSON",
         help='A filter over fields and metadata, e.g. `{"x": {"$gte": 1}}`.',
-        rich_help_panel=FILTER_PANEL,
+        **FILTER_PANEL,
     ),
 ]
 Limit = Annotated[
-    int,
-    typer.Option(parser=_limit, metavar="N", help="At most so many.", rich_help_panel=FILTER_PANEL),
+    int, typer.Option(parser=_limit, metavar="N", help="At most so many.", **FILTER_PANEL)
 ]
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A record's id, or its first 8 characters.")]

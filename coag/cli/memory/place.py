@@ -246,7 +246,13 @@ class RecordFilter:
 
     @classmethod
     def of(
-        cls, scope: str | None, kind: str | None, where: str | None, *, superseded: bool, **of: Any
+        cls,
+        scope: str | None,
+        kind: MemoryKind | None,
+        where: str | None,
+        *,
+        superseded: bool,
+        **of: Any,
     ) -> RecordFilter:
         """The filters that options mean; `of` are values of fields, None for any."""
         parts: list[Mapping[str, Any]] = [
@@ -256,7 +262,7 @@ class RecordFilter:
             parts.append(_filter(where))
         return cls(
             scopes=None if scope is None else (scope,),
-            kinds=tuple(MemoryKind) if kind is None else (MemoryKind(kind),),
+            kinds=tuple(MemoryKind) if kind is None else (kind,),
             superseded=superseded,
             where={"$and": parts} if len(parts) > 1 else (parts[0] if parts else {}),
         )

@@ -118,7 +118,7 @@ def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
             max=1.0,
             metavar="S",
             help="Leave out what scores less.",
-            rich_help_panel=FILTER_PANEL,
+            **FILTER_PANEL,
         ),
     ] = None,
     embedder: Embedder = None,

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -45,13 +44,6 @@ _STANDARD_OUTPUT = Path("-")
 _LISTED = 10
 
 
-class HighestTrust(StrEnum):
-    """How far what is imported may be trusted at most."""
-
-    USER = "user"
-    UNTRUSTED = "untrusted"
-
-
 def export(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The file to write; `-` is standard output.")
@@ -71,7 +63,7 @@ def export(
     """
     place = place_of(memory, embedder)
     scopes = None if scope is None else [scope]
-    kinds = None if kind is None else [MemoryKind(kind)]
+    kinds = None if kind is None else [kind]
     if file == _STANDARD_OUTPUT:
         run(_printed(place, scopes, kinds))
         return
@@ -108,10 +100,10 @@ IntoScope = Annotated[
     typer.Option(metavar="NAME", help="Make all of it this scope's memory."),
 ]
 TrustAtMost = Annotated[
-    HighestTrust | None,
+    Trust | None,
     typer.Option(
-        parser=one_of(HighestTrust),
-        metavar="|".join(HighestTrust),
+        parser=one_of(Trust.USER, Trust.UNTRUSTED),
+        metavar="user|untrusted",
         help="Trust nothing of it more than so; for files from elsewhere.",
     ),
 ]
@@ -155,7 +147,7 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as opti
                     store,
                     file,
                     scope=scope,
-                    trust=None if trust is None else Trust(trust),
+                    trust=trust,
                     on_conflict=OnConflict.TAKE if take else OnConflict.KEEP,
                     skip_bad=skip_bad,
                     dynamics=dynamics,
