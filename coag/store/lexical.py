@@ -14,6 +14,7 @@ import math
 import re
 import sqlite3
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -282,7 +283,11 @@ class Lexicon:
         """The size of the index for which that holds."""
         with self._errors():
             place = ":memory:" if path is None else path
-            self._db = sqlite3.connect(place, 30.0, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(
+                place, timeout=30.0, isolation_level=None, check_same_thread=False
+            )
+        if path is None:
+            weakref.finalize(self, self._db.close)  # what is in RAM, nobody has to close
         try:
             with self._errors():
                 self._db.executescript(_META)

@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,8 @@ def build(folder: str, model: str | None = None) -> CoagAgent:
     """Builds the desk over the shop's database: at first, and again when its run is resumed."""
     path = Path(folder) / "shop.db"
 
-    def shop() -> sqlite3.Connection:
-        return sqlite3.connect(path, isolation_level=None)
+    def shop() -> closing[sqlite3.Connection]:
+        return closing(sqlite3.connect(path, isolation_level=None))
 
     with shop() as database:
         database.executescript(TABLES)

@@ -16,6 +16,7 @@ import sqlite3
 import sys
 import time
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def killed(folder: Path, source: random.Random, *, blind: bool) -> dict[str, Any
         seconds = source.uniform(0, LONGEST) if when == "any" else None
         kills += not in_a_fork(folder, when, seconds, blind=blind)
     done = in_a_fork(folder, "", None, blind=blind)
-    with sqlite3.connect(folder / "shop.db") as shop:
+    with closing(sqlite3.connect(folder / "shop.db")) as shop, shop:
         shop.executescript(refund_desk.TABLES)
         refunds = [amount for (amount,) in shop.execute("SELECT amount FROM refunds")]
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ class Till:
 
     def __init__(self, file: str) -> None:
         self.file = Path(file)
-        with sqlite3.connect(file) as db:
+        with closing(sqlite3.connect(file)) as db, db:
             db.execute("create table if not exists refunds (number text)")
 
     def note(self, what: str) -> None:
@@ -31,13 +32,13 @@ class Till:
             notes.write(f"{what}\n")
 
     def refunds(self) -> list[str]:
-        with sqlite3.connect(self.file) as db:
+        with closing(sqlite3.connect(self.file)) as db, db:
             return [row[0] for row in db.execute("select number from refunds order by rowid")]
 
     async def refund(self, number: str) -> str:
         """Refunds an order."""
         self.note("refund")
-        with sqlite3.connect(self.file) as db:
+        with closing(sqlite3.connect(self.file)) as db, db:
             db.execute("insert into refunds values (?)", (number,))
         return f"Refunded {number}."
 
@@ -51,7 +52,7 @@ class Till:
 
     async def restore(self, state: Any) -> None:
         self.note("restore")
-        with sqlite3.connect(self.file) as db:
+        with closing(sqlite3.connect(self.file)) as db, db:
             db.execute("delete from refunds")
             db.executemany("insert into refunds values (?)", [(n,) for n in state["refunds"]])
 
@@ -125,7 +126,7 @@ async def refunded(where: Path, copies: str = "no") -> tuple[RunFolder, Till]:
     folder = agent.run_folder
     assert folder is not None
     till = Till(file)
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         db.execute("insert into refunds values ('9')")
     till.file.with_suffix(".touched").unlink()
     assert till.refunds() == ["7", "8", "9"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import weakref
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +65,7 @@ class DynamicsFile:
                 check_same_thread=False,
                 uri=bool(uri),
             )
+            weakref.finalize(self, self._db.close)  # also where opening fails
             self._db.row_factory = sqlite3.Row
             self._db.execute(f"PRAGMA cache_size = -{_CACHE}")
             self._db.execute("PRAGMA temp_store = MEMORY")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -285,18 +286,19 @@ async def test_what_was_stored_is_said_so_where_the_clusters_cannot_be_read(
 ) -> None:
     path = tmp_path / "d.sqlite3"
     memory = sleeper(path=path)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE schemas")
     done = await memory.remember(EPISODIC, "A gull came.", provenance=said_by_person("alice"))
     assert done.new
     assert "have no state yet" in caplog.text
     assert "gull" not in caplog.text
+    await memory.close()
 
 
 def test_a_file_of_a_newer_version_or_of_something_else_is_refused(tmp_path: Path) -> None:
     newer, other = tmp_path / "newer.sqlite3", tmp_path / "other.sqlite3"
     DynamicsFile(newer).close()
-    with sqlite3.connect(newer) as db:
+    with closing(sqlite3.connect(newer)) as db, db:
         db.execute("PRAGMA user_version = 99")
     other.write_bytes(b"no database at all" * 100)
     with pytest.raises(RecordStoreError, match="version 99"):

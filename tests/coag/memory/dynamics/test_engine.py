@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -177,18 +178,19 @@ async def test_without_its_file_a_memory_still_stores_and_recalls_and_says_what_
     path = tmp_path / "d.sqlite3"
     memory = memory_of(path=path, clock=clock, settings=ALL)
     first = await note(memory, "The key lies under the mat.")
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("ALTER TABLE states RENAME TO elsewhere")
     second = await note(memory, "The key of the shed hangs inside.")
     assert "have no state yet" in caplog.text
     found = await memory.recall("key")
     assert {hit.record.id for hit in found.records} == {first.id, second.id}
     assert any("no such table" in problem for problem in found.problems)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("ALTER TABLE elsewhere RENAME TO states")
     found = await memory.recall("key")
     assert found.problems == ()
     assert all(hit.state for hit in found.records)
+    await memory.close()
 
 
 async def test_a_slow_embedder_is_not_asked_for_the_vectors_of_rivals() -> None:
@@ -224,6 +226,8 @@ async def test_owners_over_one_store_and_file_have_dynamics_of_their_own(tmp_pat
     assert len((await bob.recall("key")).records) == 1
     await ann.revoke(one.id, "Gone.")
     assert dynamics_of(bob).states.count() == 0
+    await bob.close()
+    await ann.close()
 
 
 def _use(path: Path, times: int) -> None:
@@ -254,6 +258,7 @@ async def test_two_processes_on_one_file_lose_no_use(tmp_path: Path) -> None:
         assert one.exitcode == 0
     # each process said it once more, too
     assert dynamics_of(memory).states.get([record.id])[record.id].uses == before + 2 * 25 + 2
+    await memory.close()
 
 
 async def test_persons_of_one_memory_share_its_dynamics_and_see_their_own_records() -> None:
@@ -286,6 +291,7 @@ async def test_a_memory_comes_back_from_its_configuration_with_its_dynamics(tmp_
         assert (dynamics_of(again).owner, dynamics_of(again).file.path) == ("ann", path)
         assert isinstance(dynamics_of(again).clock, SystemClock)
         await again.close()
+        await memory.close()
 
 
 def test_the_configuration_of_a_memory_without_dynamics_does_not_speak_of_them() -> None:
