@@ -89,12 +89,6 @@ class StateFile:
         self._state: dict[str, Any] | None = None
         self._seen: tuple[int, int, int] | None = None
 
-    @property
-    def copy(self) -> Path:
-        """The last good copy."""
-        path = self._file()
-        return path.with_name(f"{path.name}.good")
-
     def detached(self) -> StateFile:
         """The same state in RAM: what is changed there does not reach the file.
 
@@ -109,7 +103,7 @@ class StateFile:
         """Whether there is a state, or a copy of one."""
         if self.path is None:
             return self._state is not None
-        return self.path.exists() or self.copy.exists()
+        return self.path.exists() or _copy_of(self.path).exists()
 
     def read(self) -> dict[str, Any]:
         """The state now; read again only if the file has changed. Not to be changed.
@@ -121,7 +115,7 @@ class StateFile:
             return self._state or new_state()
         seen = _stamp(self.path)
         if self._state is None or seen is None or seen != self._seen:
-            self._state, self._seen = self._load(), seen
+            self._state, self._seen = self._load(self.path), seen
         return self._state
 
     @contextmanager
@@ -167,11 +161,6 @@ class StateFile:
         except (LockHeldError, OSError) as error:
             raise JudgmentError(f"Judgment {str(path)!r} cannot be changed: {error}.") from error
 
-    def _file(self) -> Path:
-        if self.path is None:
-            raise JudgmentError("This judgment is in RAM: give a path to keep it.")
-        return self.path
-
     def _store(self, state: dict[str, Any]) -> None:
         data = _written(state).encode()
         if (path := self.path) is None:
@@ -180,7 +169,7 @@ class StateFile:
         try:
             if self.problem and path.exists():
                 os.replace(path, path.with_name(f"{path.name}.spoiled"))
-            with AtomicFile(self.copy, durable=False) as copy, AtomicFile(path) as file:
+            with AtomicFile(_copy_of(path), durable=False) as copy, AtomicFile(path) as file:
                 for one in (copy, file):  # both fit the disk, or neither is put in its place
                     one.draft.write(data)
                     one.draft.flush()
@@ -188,11 +177,10 @@ class StateFile:
             raise JudgmentError(f"Judgment {str(path)!r} cannot be written: {error}.") from error
         self._state, self._seen, self.problem = state, _stamp(path), ""
 
-    def _load(self) -> dict[str, Any]:
+    def _load(self, path: Path) -> dict[str, Any]:
         """The state of the file, or of its copy."""
-        path = self._file()
         problems: list[str] = []
-        for place in (path, self.copy):
+        for place in (path, _copy_of(path)):
             try:
                 state = parsed_state(place.read_text(encoding="utf-8"))
             except FileNotFoundError:
@@ -216,6 +204,10 @@ class StateFile:
             f"Judgment {str(path)!r} cannot be read, and neither can its copy: "
             f"{'; '.join(problems)}. Restore one of them, or remove both to begin anew."
         )
+
+
+def _copy_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.good")
 
 
 def _written(state: Mapping[str, Any]) -> str:
@@ -249,11 +241,6 @@ _Check = Callable[[Any], bool]
 
 
 def _check_shape(state: Mapping[str, Any]) -> None:
-    """Refuses what is no state of a judgment.
-
-    Raises:
-        JudgmentError: Names the first part that is missing or wrong.
-    """
     for name, check in _PARTS.items():
         try:
             right = check(state.get(name))

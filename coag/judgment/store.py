@@ -14,7 +14,7 @@ from coag.errors import JudgmentError
 from .entries import Annotation, add_entries, annotations_of, remove_entries, stored_entries
 from .graph import CapabilityGraph
 from .off_policy import LoggedChoice
-from .protocol import DeadEnd, JudgmentEntry, ModelSaysYes, World, entry_from, to_json
+from .protocol import DeadEnd, JudgmentEntry, World, entry_from, to_json
 from .reports import MOST_STEPS, folded, graph_of, logged_choices, patterns_of, undo_reports
 from .state import StateFile, new_state, parsed_state
 
@@ -98,23 +98,12 @@ class JudgmentStore:
         """
         return tuple(logged_choices(self._parts()[0]["steps"]))
 
-    def look(
-        self, world: World, ask: Callable[[str], bool] | None = None
-    ) -> tuple[tuple[DeadEnd, str], ...]:
+    def look(self, world: World) -> tuple[tuple[DeadEnd, str], ...]:
         """Reopens the dead ends of which a condition holds; gives each with the reason.
 
-        Args:
-            world: What conditions are judged by.
-            ask: Asks a model a question that is to be answered with yes or no; None asks nothing.
+        A question to a model is none that holds: who asks it reopens by the answer.
         """
-        found: list[tuple[DeadEnd, str]] = []
-        for one in self.dead_ends():
-            why = one.opened_by(world)
-            if not why and ask is not None:
-                asked = (each for each in one.reopen if isinstance(each, ModelSaysYes))
-                why = next((f"a model says {each}" for each in asked if ask(each.question)), "")
-            if why:
-                found.append((one, why))
+        found = [(one, why) for one in self.dead_ends() if (why := one.opened_by(world))]
         self.reopen({one.id: why for one, why in found})
         return tuple(found)
 
@@ -198,13 +187,6 @@ class JudgmentStore:
                     continue
                 kept.append(one)
             state["entries"] = kept
-
-    def link(self, entry: str, record: str) -> None:
-        """Notes which record of long-term memory was written of an entry."""
-        with self._file.changing() as state:
-            for one in state["entries"]:
-                if one["id"] == entry:
-                    one["record"] = record
 
     def note_failure(self, call: str, failed: bool) -> int:
         """Counts one more failure of a call over all runs, or forgets them; gives how many."""

@@ -23,7 +23,6 @@ from coag.judgment import (
     Insight,
     Judgment,
     Method,
-    ModelSaysYes,
     Origin,
     PerceptSeen,
     SelfProfile,
@@ -272,8 +271,7 @@ def test_an_insight_goes_with_an_entry_that_it_was_drawn_from() -> None:
 
 def test_an_entry_goes_when_the_record_that_was_written_of_it_is_gone() -> None:
     judgment = begun()
-    (name,) = judgment.reflect(Method(origin=said(), statement="Ports are open"))
-    judgment.link(name, "record-1")
+    (name,) = judgment.reflect(Method(origin=said(), statement="Ports are open", record="record-1"))
     assert judgment.revoke(ids=["record-1"]).entries == (name,)
     assert judgment.entries() == ()
 
@@ -344,14 +342,6 @@ def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(JudgmentError, match="must have a zone"):
         judgment.look(world(now=datetime(2026, 1, 1)))
     assert len(judgment.dead_ends()) == 1
-
-
-def test_a_question_to_a_model_may_reopen_a_dead_end() -> None:
-    judgment = begun()
-    asks = ModelSaysYes(question="Is the port open?")
-    judgment.reflect(DeadEnd(origin=said(), topic="x", why_closed="y", reopen=(asks,)))
-    assert judgment.look(world()) == judgment.look(world(), lambda question: False) == ()
-    assert judgment.look(world(), lambda question: question == asks.question)
 
 
 def test_a_dead_end_closes_by_arguments_by_topic_or_whole() -> None:
