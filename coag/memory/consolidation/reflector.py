@@ -140,12 +140,14 @@ async def reflect(
         most: Notes looked at in one run.
         dry_run: Whether to store nothing: the result has no records, only what would be looked at.
     """
-    waiting = _WaitingNotes(memory, file or file_of(memory))
-    fresh = await waiting.first(most)
+    file = file or file_of(memory)
+    queue = None if file is None else NoteQueue(file, memory)
+    fresh, gone = await _waiting(memory, queue, most)
     enough = len(fresh) >= least
     if dry_run:
         return Reflected(looked_at=len(fresh) if enough else 0)
-    waiting.forget_gone()
+    if queue is not None:
+        queue.remove(gone)
     if not enough:
         return Reflected()
     result = Reflected()
@@ -156,7 +158,8 @@ async def reflect(
         except MODEL_ERRORS as error:
             waits = f"{len(fresh) - start} note(s) wait for the model: {error}"
             return replace(result, calls=result.calls + 1, problems=(*result.problems, waits))
-        waiting.done(some)
+        if queue is not None:
+            queue.remove([note.id for note in some])
         result = Reflected(
             reflections=(*result.reflections, *one.reflections),
             summaries=(*result.summaries, *one.summaries),
@@ -196,42 +199,22 @@ class ReflectStep:
                 return
 
 
-class _WaitingNotes:
-    """The notes that wait: as their queue says or, without a file, as lineage tells."""
-
-    def __init__(self, memory: LongTermMemory, file: DynamicsFile | None) -> None:
-        self._memory = memory
-        self._queue = None if file is None else NoteQueue(file, memory)
-        self._gone: list[str] = []
-
-    async def first(self, most: int) -> list[Record]:
-        """The notes that wait longest and are there."""
-        if self._queue is None:
-            return await self._by_lineage(most)
-        ids = self._queue.first(most)
-        found = {one.id: one for one in await self._memory.store.get(ids)}
-        self._gone = [one for one in ids if one not in found]
-        return [found[one] for one in ids if one in found]
-
-    def forget_gone(self) -> None:
-        """Those that were revoked wait no longer."""
-        if self._queue is not None:
-            self._queue.remove(self._gone)
-
-    def done(self, notes: Sequence[Record]) -> None:
-        """These wait no longer."""
-        if self._queue is not None:
-            self._queue.remove([one.id for one in notes])
-
-    async def _by_lineage(self, most: int) -> list[Record]:
-        store, scope = self._memory.store, self._memory.scope
-        looked: set[str] = set()
-        for kind, type in ((MemoryKind.SEMANTIC, REFLECTION), (MemoryKind.EPISODIC, SUMMARY)):
-            for one in await records_of_type(store, scope, kind, type):
-                looked.update(one.lineage.derived_from)
-        notes = await records_of_type(store, scope, MemoryKind.EPISODIC, OBSERVATION)
-        fresh = [one for one in notes if one.id not in looked]
-        return sorted(fresh, key=lambda one: (one.created_at, one.id))[:most]
+async def _waiting(
+    memory: LongTermMemory, queue: NoteQueue | None, most: int
+) -> tuple[list[Record], list[str]]:
+    """The notes that wait longest, by their queue or by lineage; and ids of those that are gone."""
+    store, scope = memory.store, memory.scope
+    if queue is not None:
+        ids = queue.first(most)
+        found = {one.id: one for one in await store.get(ids)}
+        return [found[one] for one in ids if one in found], [one for one in ids if one not in found]
+    looked: set[str] = set()
+    for kind, type in ((MemoryKind.SEMANTIC, REFLECTION), (MemoryKind.EPISODIC, SUMMARY)):
+        for one in await records_of_type(store, scope, kind, type):
+            looked.update(one.lineage.derived_from)
+    notes = await records_of_type(store, scope, MemoryKind.EPISODIC, OBSERVATION)
+    fresh = [one for one in notes if one.id not in looked]
+    return sorted(fresh, key=lambda one: (one.created_at, one.id))[:most], []
 
 
 async def _reflect_on(

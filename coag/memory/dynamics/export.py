@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 
@@ -28,6 +28,8 @@ from .persona import Persona, PersonaVersion, note_owner, owners_of
 from .settings import MemoryDynamicsSettings, Traits
 from .states import RecordState, RecordStates
 
+_KeyT = TypeVar("_KeyT")
+_LineT = TypeVar("_LineT")
 _NAMES_KIND = re.compile(rb'\s*\{\s*"line"\s*:\s*"([a-z_]{1,40})"')
 _UNIT = ("strength", "importance", "arousal", "confidence")
 _AXES = ("valence", "dominance")
@@ -258,10 +260,10 @@ class DynamicsImport:
         return kept
 
     def _owner(self, line: OwnerLine) -> bool:
-        def write() -> None:
-            note_owner(self._file, line.owner, line.settings)
-
-        return self._settle(owners_of(self._file).get(line.owner), line.settings, write)
+        new, kept = self._settled(owners_of(self._file), [(line.owner, line.settings)])
+        for settings in new.values():
+            note_owner(self._file, line.owner, settings)
+        return bool(kept)
 
     def _persona(self, line: PersonaLine) -> bool:
         """Writes a version; none behind one that is another here, which would change what holds."""
@@ -269,46 +271,47 @@ class DynamicsImport:
         there = {one.version: one for one in persona.versions()}
         if line.owner in self._diverged:
             return True
-        kept = self._settle(
-            there.get(line.version.version), line.version, lambda: persona.put(line.version)
-        )
+        new, kept = self._settled(there, [(line.version.version, line.version)])
+        for version in new.values():
+            persona.put(version)
         if kept:
             self._diverged.add(line.owner)
-        return kept
+        return bool(kept)
 
     def _states(self, owner: str, lines: Sequence[StateLine]) -> int:
-        table, kept, new = RecordStates(self._file, owner), 0, dict[str, RecordState]()
+        table = RecordStates(self._file, owner)
         there = table.get([one.state.record for one in lines])
-        for one in (line.state for line in lines):
-            before = new.get(one.record, there.get(one.record))
-            now = replace(one, schema="" if before is None else before.schema)
-            kept += self._settle(before, now, lambda now=now: new.update({now.record: now}))
+        schemas = {name: one.schema for name, one in there.items()}
+        states = [replace(one.state, schema=schemas.get(one.state.record, "")) for one in lines]
+        new, kept = self._settled(there, [(one.record, one) for one in states])
         table.put(new.values())
         return kept
 
     def _links(self, owner: str, lines: Sequence[LinkLine]) -> int:
-        table, kept, new = RecordLinks(self._file, owner), 0, dict[tuple[str, str], float]()
-        there = table.neighbours({one.record for one in lines})
-        for one in lines:
-            pair, weight = (one.record, one.other), one.weight
-            before = new.get(pair, there.get(one.record, {}).get(one.other))
-            kept += self._settle(before, weight, lambda p=pair, w=weight: new.update({p: w}))
+        table = RecordLinks(self._file, owner)
+        tied = table.neighbours({one.record for one in lines})
+        there = {(one, two): weight for one, ends in tied.items() for two, weight in ends.items()}
+        new, kept = self._settled(there, [((one.record, one.other), one.weight) for one in lines])
         table.put((one, two, weight) for (one, two), weight in new.items())
         return kept
 
     def _matters(self, owner: str, lines: Sequence[MatterLine]) -> int:
-        table, kept, new = Matters(self._file, owner), 0, dict[str, MatterNote]()
+        table = Matters(self._file, owner)
         there = table.get([one.record for one in lines])
-        for line in lines:
-            now = MatterNote(line.record, line.matter, line.said_at, line.yields_to)
-            before = new.get(now.record, there.get(now.record))
-            kept += self._settle(before, now, lambda now=now: new.update({now.record: now}))
+        notes = [MatterNote(one.record, one.matter, one.said_at, one.yields_to) for one in lines]
+        new, kept = self._settled(there, [(one.record, one) for one in notes])
         table.put(new.values())
         return kept
 
-    def _settle(self, there: object, now: object, write: Callable[[], object]) -> bool:
-        """Writes what is new, or is to replace what is there; whether the latter stays instead."""
-        if there is None or (self._take and there != now):
-            write()
-            return False
-        return there != now
+    def _settled(
+        self, there: Mapping[_KeyT, _LineT], lines: Iterable[tuple[_KeyT, _LineT]]
+    ) -> tuple[dict[_KeyT, _LineT], int]:
+        """What is new or to replace what is there, and how often the latter stays instead."""
+        new, kept = dict[_KeyT, _LineT](), 0
+        for key, now in lines:
+            before = new.get(key, there.get(key))
+            if before is None or (self._take and before != now):
+                new[key] = now
+            else:
+                kept += before != now
+        return new, kept
