@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -68,11 +69,16 @@ def spec(server: FakeServer) -> str:
     return f"{server.url}/v1#tiny"
 
 
+@pytest.fixture
+def chat(model_server: FakeServer, say: Say) -> Say:
+    return partial(say, "chat", "--model", spec(model_server))
+
+
 def test_one_message_gets_one_answer_and_the_phases_are_shown_as_they_happen(
-    model_server: FakeServer, say: Say
+    model_server: FakeServer, chat: Say
 ) -> None:
     words = ("--once", "Hello.", "--system", "Speak like a pirate.")
-    result = say("chat", "--model", spec(model_server), *words)
+    result = chat(*words)
     assert (result.code, result.out) == (0, "You said: Hello.\n")
     assert "Speak like a pirate." in model_server.seen[0]["messages"][0]["content"]
     lines = result.err.strip().splitlines()
@@ -83,16 +89,16 @@ def test_one_message_gets_one_answer_and_the_phases_are_shown_as_they_happen(
 
 
 def test_every_line_of_standard_input_is_answered(
-    model_server: FakeServer, say: Say, monkeypatch: pytest.MonkeyPatch
+    chat: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("One.\n\nTwo.\n"))
-    result = say("chat", "--model", spec(model_server))
+    result = chat()
     assert (result.code, result.out) == (0, "You said: One.\nYou said: Two.\n")
     assert "coag chat with http://127.0.0.1" in result.err
     assert "Ctrl-D leaves" in result.err
 
 
-def test_full_depth_asks_phase_by_phase(model_server: FakeServer, say: Say) -> None:
+def test_full_depth_asks_phase_by_phase(model_server: FakeServer, chat: Say) -> None:
     names: list[str] = []
 
     async def by_phase(body: dict[str, Any], request: Request) -> Response:
@@ -107,12 +113,12 @@ def test_full_depth_asks_phase_by_phase(model_server: FakeServer, say: Say) -> N
         return await openai_text(json.dumps(answer))(body, request)
 
     model_server.behave = by_phase
-    result = say("chat", "--model", spec(model_server), "--once", "Hi.", "--depth", "full")
+    result = chat("--once", "Hi.", "--depth", "full")
     assert result.out == "Aye.\n"
     assert names == ["ReasoningAnswer", "ProposalAnswer"]
 
 
-def test_memory_lasts_in_its_folder(model_server: FakeServer, say: Say, tmp_path: Path) -> None:
+def test_memory_lasts_in_its_folder(model_server: FakeServer, chat: Say, tmp_path: Path) -> None:
     async def remember(body: dict[str, Any], request: Request) -> Response:
         prompt = body["messages"][-1]["content"]
         if "Remembered (" in prompt:
@@ -122,21 +128,17 @@ def test_memory_lasts_in_its_folder(model_server: FakeServer, say: Say, tmp_path
 
     model_server.behave = remember
     folder = str(tmp_path / "memory")
-    result = say(
-        "chat", "--model", spec(model_server), "--memory", folder, "--once", "Tea, please."
-    )
+    result = chat("--memory", folder, "--once", "Tea, please.")
     assert result.out == "Noted.\n"
     model_server.behave = echo
     model_server.seen.clear()
-    result = say(
-        "chat", "--model", spec(model_server), "--memory", folder, "--once", "Ada likes tea?"
-    )
+    result = chat("--memory", folder, "--once", "Ada likes tea?")
     assert "  retrieval   1 record(s) recalled." in result.err.splitlines()
     assert "Ada likes tea." in model_server.seen[0]["messages"][-1]["content"]
 
 
-def test_a_log_is_left_and_named(model_server: FakeServer, say: Say, tmp_path: Path) -> None:
-    result = say("chat", "--model", spec(model_server), "--once", "Hi.", "--logs", "runs")
+def test_a_log_is_left_and_named(chat: Say, say: Say, tmp_path: Path) -> None:
+    result = chat("--once", "Hi.", "--logs", "runs")
     (run,) = (tmp_path / "runs").iterdir()
     last = result.err.splitlines()[-1]
     assert last == f"See it all by: {coag_command()} log {run.name} --logs runs"
@@ -145,16 +147,16 @@ def test_a_log_is_left_and_named(model_server: FakeServer, say: Say, tmp_path: P
     assert "You said: Hi." in log.out
 
 
-def test_a_turn_that_a_bound_ended_says_so(model_server: FakeServer, say: Say) -> None:
+def test_a_turn_that_a_bound_ended_says_so(model_server: FakeServer, chat: Say) -> None:
     model_server.behave = openai_text(deliberation("fly"))
-    result = say("chat", "--model", spec(model_server), "--once", "Fly.")
+    result = chat("--once", "Fly.")
     assert "in 3 cycles in a row no action was possible" in result.out
     assert "(ended by its bound on impasses)" in result.err
 
 
-def test_what_a_model_writes_cannot_steer_the_terminal(model_server: FakeServer, say: Say) -> None:
+def test_what_a_model_writes_cannot_steer_the_terminal(model_server: FakeServer, chat: Say) -> None:
     model_server.behave = openai_text(deliberation("respond", text="[bold]\x1b[31mred[/bold]"))
-    result = say("chat", "--model", spec(model_server), "--once", "Hi.")
+    result = chat("--once", "Hi.")
     assert result.out == "[bold]red[/bold]\n"
 
 
@@ -186,7 +188,7 @@ def test_a_model_that_cannot_be_asked_is_one_line_with_what_to_do(
 
 
 def test_a_call_that_fails_does_not_end_the_talk(
-    model_server: FakeServer, say: Say, monkeypatch: pytest.MonkeyPatch
+    model_server: FakeServer, chat: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def once(body: dict[str, Any], request: Request) -> Response:
         model_server.behave = echo
@@ -194,24 +196,24 @@ def test_a_call_that_fails_does_not_end_the_talk(
 
     model_server.behave = once
     monkeypatch.setattr(sys, "stdin", io.StringIO("One.\nTwo.\n"))
-    result = say("chat", "--model", spec(model_server))
+    result = chat()
     assert (result.code, result.out) == (2, "You said: Two.\n")
     assert "Check the model's name 'tiny'" in result.err
     assert "Messages without an answer: 1." in result.err
 
 
-def test_an_unusable_answer_is_named_as_such(model_server: FakeServer, say: Say) -> None:
+def test_an_unusable_answer_is_named_as_such(model_server: FakeServer, chat: Say) -> None:
     model_server.behave = openai_text("I would rather not.")
-    result = say("chat", "--model", spec(model_server), "--once", "Hi.")
+    result = chat("--once", "Hi.")
     assert "The model gave no usable answer: " in result.err
     assert result.err.splitlines()[-1].endswith("keep a log: --logs DIR")
 
 
 def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(
-    model_server: FakeServer, say: Say, tmp_path: Path
+    model_server: FakeServer, chat: Say, tmp_path: Path
 ) -> None:
     (tmp_path / "runs").write_text("I am a file.")
-    line = one_line(say("chat", "--model", spec(model_server), "--once", "Hi.", "--logs", "runs"))
+    line = one_line(chat("--once", "Hi.", "--logs", "runs"))
     assert "cannot be made" in line
     assert model_server.seen == []
 

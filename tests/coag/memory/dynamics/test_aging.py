@@ -65,6 +65,20 @@ LONG = (
 )
 
 
+@pytest.mark.parametrize(
+    ("text", "most", "gist"),
+    [
+        ("and so on " * 100, 50, f"{'and so on ' * 16}and so…"),
+        ("one two three four five six", 5, "one two three four five…"),
+        ("今日は雨。" * 2 + "会議は十五日。" * 2, 5, "今日は雨。"),
+    ],
+)
+def test_a_long_sentence_is_cut_with_a_mark_and_a_script_without_blanks_has_a_gist(
+    text: str, most: int, gist: str
+) -> None:
+    assert gist_of(text, MemoryDynamicsSettings(gist=Gist(words=most))) == gist
+
+
 def test_a_gist_keeps_names_dates_amounts_and_what_binds_word_for_word() -> None:
     gist = gist_of(LONG, COMPANION)
     assert gist is not None
@@ -77,19 +91,6 @@ def test_a_gist_keeps_names_dates_amounts_and_what_binds_word_for_word() -> None
 @pytest.mark.parametrize("text", ["", "Short.", "word " * 50, "日本語" * 16])
 def test_a_text_that_is_short_stays_as_it_is(text: str) -> None:
     assert gist_of(text, COMPANION) is None
-
-
-def test_a_single_long_sentence_is_cut_with_a_mark() -> None:
-    gist = gist_of("and so on " * 100, COMPANION)
-    assert gist is not None
-    assert gist.endswith("…")
-    assert len(words(gist)) == 50
-
-
-def test_a_text_in_a_script_without_blanks_has_a_gist_too() -> None:
-    gist = gist_of("今日は雨。" * 5 + "会議は十五日に東京で行う。" * 5, COMPANION)
-    assert gist is not None
-    assert "今日は雨。" in gist
 
 
 @given(
@@ -145,18 +146,14 @@ def test_an_ordinary_record_is_due_for_its_gist_before_it_fades(preset: str) -> 
     assert not has_faded(state_of(), then, how)
 
 
-def test_a_gist_weakens_a_record_by_a_fifth_once() -> None:
+def test_a_gist_weakens_a_record_by_a_fifth_once_and_an_empty_one_is_refused() -> None:
     after = gisted(state_of(), "g", days_later(60), COMPANION)
     assert (after.gist, after.gist_at) == ("g", days_later(60))
     assert after.strength == pytest.approx(0.8 * 0.5)
     assert gisted(after, "another", days_later(90), COMPANION) == after
     assert gisted(state_of(), "g", NOW, PLAIN) == state_of()
-
-
-@pytest.mark.parametrize("nothing", ["", " \n"])
-def test_an_empty_gist_is_refused(nothing: str) -> None:
     with pytest.raises(ValueError, match=r"record 'r' is empty; keep the text"):
-        gisted(state_of(), nothing, NOW, COMPANION)
+        gisted(state_of(), " \n", NOW, COMPANION)
 
 
 # ---- Confidence in the source ----
@@ -331,8 +328,9 @@ def test_what_was_lived_through_moves_the_traits_that_it_speaks_to(
     assert changes(lived) == expected
 
 
-def test_too_few_records_or_a_balance_that_is_even_propose_nothing() -> None:
+def test_too_few_records_an_even_balance_and_a_trait_at_its_end_propose_nothing() -> None:
     assert changes(WARM, many=9) == {}
+    assert changes(WARM, who=Traits(agreeableness=1.0)) == {}
     mixed = [state_of(str(n), **(WARM if n % 2 else CONFLICT)) for n in range(10)]
     assert persona_proposals(mixed, Traits(), COMPANION) == ()
     assert persona_proposals([state_of(**WARM)] * 10, Traits(), PLAIN) == ()
@@ -364,10 +362,6 @@ def test_traits_stay_in_range_and_at_most_two_move_by_the_largest_change(
         assert 0.0 < abs(one.after - one.before) <= how.persona_drift.largest + 1e-12
         assert one.before == getattr(who, one.trait)
         assert 0.0 <= one.confidence <= 1.0
-
-
-def test_traits_at_their_end_are_not_proposed_to_move_on() -> None:
-    assert changes(WARM, who=Traits(agreeableness=1.0)) == {}
 
 
 # ---- What the settings refuse ----
@@ -410,11 +404,6 @@ def test_a_preset_has_a_name_that_is_known_and_plain_alone_is_plain() -> None:
     assert not any(MemoryDynamicsSettings.preset(name).is_plain for name in PRESETS)
 
 
-def test_a_gist_has_five_words_at_least() -> None:
-    how = MemoryDynamicsSettings(gist=Gist(words=5))
-    assert gist_of("one two three four five six", how) == "one two three four five…"
-
-
 # ---- Whose memory it is ----
 
 
@@ -445,11 +434,8 @@ BY_TRAIT: dict[str, Callable[[Traits], float]] = {
 def test_the_more_of_a_trait_the_more_its_mechanism_does(trait: str) -> None:
     low, middle, high = (BY_TRAIT[trait](Traits(**{trait: share})) for share in (0.0, 0.5, 1.0))
     assert low < middle < high
-
-
-def test_the_honest_do_not_doubt_what_others_said() -> None:
-    left = {
+    heard_of = [
         confidence_now(state_of(), record_from(), days_later(30), COMPANION, Traits(honesty=share))
         for share in (0.0, 1.0)
-    }
-    assert len(left) == 1
+    ]
+    assert heard_of[0] == heard_of[1], "the honest do not doubt what others said"
