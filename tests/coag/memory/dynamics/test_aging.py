@@ -434,8 +434,3 @@ BY_TRAIT: dict[str, Callable[[Traits], float]] = {
 def test_the_more_of_a_trait_the_more_its_mechanism_does(trait: str) -> None:
     low, middle, high = (BY_TRAIT[trait](Traits(**{trait: share})) for share in (0.0, 0.5, 1.0))
     assert low < middle < high
-    heard_of = [
-        confidence_now(state_of(), record_from(), days_later(30), COMPANION, Traits(honesty=share))
-        for share in (0.0, 1.0)
-    ]
-    assert heard_of[0] == heard_of[1], "the honest do not doubt what others said"

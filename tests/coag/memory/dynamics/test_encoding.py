@@ -157,13 +157,9 @@ def test_a_flashbulb_is_twice_as_strong_and_five_times_as_stable_and_says_so() -
     below = ContentFeatures(sentiment=0.8, arousal=1.0, relevance=0.0)
     above = ContentFeatures(sentiment=0.801, arousal=1.0, relevance=0.0)
     ordinary, flash = encoded(below), encoded(above)
-    assert (ordinary.flashbulb, flash.flashbulb) == (False, True)
+    assert (ordinary.flashbulb, flash.flashbulb, encoded(STRONG).flashbulb) == (False, True, True)
     assert flash.strength == pytest.approx(2 * ordinary.strength, rel=0.01)
     assert flash.stability > 5 * ordinary.stability
-
-
-def test_a_flashbulb_is_possible_without_a_mood() -> None:
-    assert encoded(STRONG).flashbulb
 
 
 def test_the_most_frantic_flashbulb_is_as_strong_as_a_calm_one() -> None:

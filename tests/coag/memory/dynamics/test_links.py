@@ -187,6 +187,8 @@ async def recalled(
 async def test_recall_brings_what_was_used_together_with_what_is_found_and_says_so() -> None:
     store = await store_of(KEY, LADDER, SOUP)
     assert (await recalled(store, None)).keys() == {KEY.text}
+    weak = links_with({(KEY.id, LADDER.id): 0.1})
+    assert (await recalled(store, weak)).keys() == {KEY.text}
     found = await recalled(store, links_with({(KEY.id, LADDER.id): 0.8}))
     assert list(found) == [KEY.text, LADDER.text]
     why = found[LADDER.text].why
@@ -232,11 +234,6 @@ async def test_links_lead_to_nothing_that_the_search_may_not_show() -> None:
     assert (await recalled(store, links, asked(min_score=0.3))).keys() == {KEY.text}
     await store.supersede(LADDER.id, remembered("The ladder is gone", minutes=9))
     assert LADDER.text not in await recalled(store, links)
-
-
-async def test_a_weak_link_alone_brings_nothing() -> None:
-    store = await store_of(KEY, LADDER)
-    assert (await recalled(store, links_with({(KEY.id, LADDER.id): 0.1}))).keys() == {KEY.text}
 
 
 async def test_a_hit_by_meaning_alone_shows_what_links_added() -> None:
