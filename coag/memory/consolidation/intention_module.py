@@ -30,7 +30,7 @@ from coag.schema import (
     one_line,
 )
 
-from .intentions import AtEvent, AtTime, InContext, Intention, Intentions
+from .intentions import OCCURRENCES, AtEvent, AtTime, InContext, Intention, Intentions
 
 REMIND_ACTION = "remind_me"
 CANCEL_ACTION = "cancel_reminder"
@@ -92,6 +92,9 @@ class IntentionModule:
         self._perceived: tuple[str, ...] = ()
         self._tainted = False
         """Whether the agent was shown untrusted text in this activity."""
+        self._occurred: tuple[str, ...] = ()
+        """Keys of the last percepts. A resumed run observes those of its open cycle again: they
+        do not fire what was intended after them."""
 
     # ---- Percepts ----
 
@@ -118,8 +121,10 @@ class IntentionModule:
             self._perceived = (*self._perceived, event.id)
             return
         if not self._detached:
-            self.intentions.happened(*_events_of(event), key=event.id)
-            await self.intentions.mentioned(event.content)
+            key = f"{event.at.isoformat()} {event.id}"  # each run counts its percepts from 1
+            self._occurred = (*self._occurred, key)[-OCCURRENCES:]
+            self.intentions.happened(*_events_of(event), key=key)
+            await self.intentions.mentioned(event.content, key=key)
 
     def detach(self) -> None:
         """For a replay or a fork: no reminder fires or ends by what happens there."""
@@ -147,7 +152,7 @@ class IntentionModule:
     def _remind(self, wish: _ReminderWish) -> ActionResult:
         trigger = self._trigger(wish)
         trust = Trust.UNTRUSTED if self._tainted else Trust.USER
-        one = self.intentions.add(wish.text, trigger, trust=trust)
+        one = self.intentions.add(wish.text, trigger, trust=trust, after=self._occurred)
         text = f"You will be reminded {_when(one)} (reminder {one.id})."
         return ActionResult(content=text, data=one.model_dump(mode="json"))
 

@@ -9,6 +9,7 @@ any moment loses no reminder, and none is made twice.
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
@@ -37,6 +38,8 @@ _LONGEST = 1_000
 """Characters of an intention, a cue or the name of an event."""
 _CONTEXT = 2_000
 """Characters of a text that are compared with cues."""
+OCCURRENCES = 100
+"""Occurrences of which an intention knows that they do not fire it again; the last ones."""
 
 
 class AtTime(Value):
@@ -153,12 +156,14 @@ class Intentions:
         importance: float = 0.5,
         record: str | None = None,
         trust: Trust = Trust.USER,
+        after: Sequence[str] = (),
     ) -> Intention:
         """Remembers to do something; one that waits with this text and trigger is given back.
 
         It is not where that is trusted less, or goes with a record that this does not follow from.
 
-        A time that has passed fires at the next check.
+        A time that has passed fires at the next check. `after` has the keys of occurrences that
+        are over: they do not fire it if they are given again.
 
         Raises:
             ValueError: The text or the importance is out of bounds, or too many intentions wait.
@@ -191,11 +196,11 @@ class Intentions:
                 record=record,
                 trust=trust,
             )
-            row = (self.owner, one.id, one.model_dump_json(), wish, record, *_columns(trigger))
+            known = (_written(after), *_columns(trigger))
             self._file.write(
-                "INSERT INTO intentions (owner, id, body, wish, record, due, event, context) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [row],
+                "INSERT INTO intentions (owner, id, body, wish, record, last_key, due, event, "
+                "context) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [(self.owner, one.id, one.model_dump_json(), wish, record, *known)],
             )
         return one
 
@@ -250,17 +255,17 @@ class Intentions:
         if not names:
             return 0
         marks, now = ",".join("?" * len(names)), seconds(self.clock.now())
-        new = f"waits AND event IN ({marks}) AND NOT (? != '' AND last_key IS ?)"
         with self._file.transaction():
-            rows = self._rows(new, *names, key, key)
+            found = self._rows(f"waits AND event IN ({marks})", *names)
+            rows = [row for row in found if key not in _occurrences(row)]
             for row in rows:
                 trigger = _intention(row).trigger
                 assert isinstance(trigger, AtEvent)
                 self._fire(row, now, key=key, again=trigger.recurring)
         return len(rows)
 
-    async def mentioned(self, text: str) -> int:
-        """Fires what waits for a context that this text is about, and says how many did."""
+    async def mentioned(self, text: str, *, key: str = "") -> int:
+        """Fires what waits for a context that this text is about; `key` is as in `happened`."""
         rows = self._rows("waits AND context")
         if not rows or not text.strip() or self._embedder is None:
             return 0
@@ -280,8 +285,9 @@ class Intentions:
                 assert isinstance(cue, InContext)
                 last = row["last_at"]  # of a clock that was set back no time has passed since
                 rested = last is None or now - min(last, now) >= (cue.rest or 0.0)
-                if near.get(row["id"], -1.0) >= cue.similarity and rested:
-                    self._fire(row, now, again=cue.rest is not None)
+                about = near.get(row["id"], -1.0) >= cue.similarity
+                if about and rested and key not in _occurrences(row):
+                    self._fire(row, now, key=key, again=cue.rest is not None)
                     fired += 1
                 elif last is not None and last > now:
                     self._set(row["id"], "last_at", now)
@@ -299,10 +305,11 @@ class Intentions:
     ) -> None:
         one = _intention(row)
         percept = _reminder(one, row["fired"] + 1, now, due, missed)
+        known = _written((*_occurrences(row), key)) if key else row["last_key"]
         self._file.write(
             "UPDATE intentions SET fired = fired + 1, last_at = ?, last_key = ?, waits = ? "
             "WHERE owner = ? AND id = ?",
-            [(now, key or row["last_key"], again, self.owner, one.id)],
+            [(now, known, again, self.owner, one.id)],
         )
         about = (one.importance, now, one.trigger.kind, one.record)
         self._file.write(
@@ -371,6 +378,18 @@ class Intentions:
 
 def _intention(row: sqlite3.Row) -> Intention:
     return Intention.model_validate_json(row["body"])
+
+
+def _occurrences(row: sqlite3.Row) -> list[str]:
+    """The keys of the last occurrences; files of older versions have one, not in a list."""
+    known: str | None = row["last_key"]
+    if not known:
+        return []
+    return json.loads(known) if known.startswith('["') else [known]
+
+
+def _written(keys: Sequence[str]) -> str | None:
+    return json.dumps(keys[-OCCURRENCES:]) if keys else None
 
 
 def _columns(trigger: AtTime | AtEvent | InContext) -> tuple[float | None, str | None, bool]:

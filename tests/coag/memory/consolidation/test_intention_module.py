@@ -180,6 +180,24 @@ async def test_each_percept_is_an_event_and_a_context() -> None:
         assert "door/opened" in await texts(module)
 
 
+async def test_percepts_that_a_resumed_run_observes_again_fire_nothing_again(
+    tmp_path: Path,
+) -> None:
+    path, first, second = tmp_path / "dynamics.sqlite3", percept("One"), percept("Two")
+    async with remembering(path) as (module, _):
+        await act(module, REMIND_ACTION, text="Say hello", event="bert", again=True)
+        await module.observe(first)
+        await module.observe(second)
+        await act(module, REMIND_ACTION, text="Ask for the key", event="bert")
+        assert len(await module.take_percepts()) == 2
+    async with remembering(path) as (module, _):  # it was killed, and continues its cycle
+        await module.observe(first)
+        await module.observe(second)
+        assert await texts(module) == ["Say hello", "Say hello"]
+        await module.observe(percept("Three"))
+        assert sorted(await texts(module)) == ["Ask for the key", *["Say hello"] * 3]
+
+
 async def test_a_module_without_times_leaves_them_to_another() -> None:
     async with remembering(times=False) as (module, clock):
         module.intentions.add("Tea", AtTime(at=clock.now()))
@@ -231,6 +249,17 @@ async def test_an_agent_perceives_a_reminder_once_also_over_a_restart(tmp_path: 
         assert await module.intentions.unperceived("another") == []
     async with remembering(path, clock=clock) as (module, _):
         assert await module.take_percepts() == []
+
+
+async def test_what_is_to_be_remembered_each_time_is_remembered_in_each_run(
+    tmp_path: Path,
+) -> None:
+    for _ in range(3):
+        async with remembering(tmp_path / "dynamics.sqlite3") as (module, _):
+            module.intentions.add("Say hello", AtEvent(event="user", recurring=True))
+            agent, model = agent_with(module, "No.")
+            await told(agent)
+            assert "To be remembered now" in model.requests[-1].text
 
 
 async def test_a_reminder_that_was_given_and_not_perceived_comes_again(tmp_path: Path) -> None:
