@@ -331,9 +331,9 @@ _Form = TypeVar("_Form", ConversationAnswer, CodingAnswer)
 class ModelPerception:
     """Asks a model for the analysis of a text, in a fixed form.
 
-    The prompt has the text and a summary of the state, both as data. Of an answer, blanks and
-    repetitions are left out, and so are numbers that stand for no goal or error of the prompt;
-    and unless the model is trusted, what the message does not show.
+    The prompt has the text and a summary of the state, both as data. Left out of an answer are
+    blanks, repetitions, numbers that refer to no goal or error of the prompt and, unless the
+    model is trusted, what the message does not show.
 
     Args:
         asker: Asks the model: `StructuredModel(open_model("openai:gpt-5-mini"))`.

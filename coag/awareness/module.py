@@ -222,9 +222,9 @@ class Awareness:
     """Follows the agent's situation, shows it to the model, and forbids what it cannot do.
 
     Give it as `CoagAgent(..., modules=[Awareness()])`. Goals, failures and stalls are seen by
-    rules, without a model; what percepts mean in the domain the adapter says. The state follows
-    from percepts and outcomes and their times alone, and from what archive and store give back, so
-    that a run that is resumed or replayed comes to the same state.
+    rules, without a model; the adapter says what percepts mean in the domain. The state depends
+    only on percepts, outcomes and their times, and on what archive and store return. So a resumed
+    or replayed run reaches the same state.
 
     Args:
         adapter: The domain; None for tools of any kind (`ToolAdapter`).

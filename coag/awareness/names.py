@@ -281,7 +281,7 @@ class NameIndex:
         return self._exact.get(self._forms(name).normal)
 
     def distinct(self, observed: Sequence[ObservedEntity]) -> tuple[ObservedEntity, ...]:
-        """What was noticed, under names that mean one thing each; nothing is learned.
+        """The observed entities, under names that mean one thing each; nothing is learned.
 
         Words mean the same for every type: a topic `Python` and a library `Python` are one thing.
         A number does not: where the world has an order `17`, a customer `17` is named

@@ -112,7 +112,7 @@ class ObservedAttention(Value):
     ttl: int | None = Field(default=None, gt=0)
     """For how many steps it lasts, this one among them; None until it is removed."""
     slot: ForeignText = ""
-    """Of what it is the latest, e.g. `mood`: it replaces what was noticed there before. Empty for
+    """What it is the latest of, e.g. `mood`: it replaces the item that had this slot. Empty for
     an item beside all others."""
 
 

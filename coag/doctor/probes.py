@@ -468,7 +468,7 @@ def _judge_stream(reply: Reply) -> ProbeFinding:
 
 def _judge_stream_usage(reply: Reply) -> Judged:
     if reply.error is not None or reply.endless:
-        return Judged(Found.UNCLEAR, "No stream came to its end.")
+        return Judged(Found.UNCLEAR, "No stream ended.")
     if reply.usage.prompt_tokens and reply.usage.completion_tokens:
         return Judged(Found.YES, "Tokens are counted in a stream, when they are asked for.")
     advice = "With model_client_stream=True, budgets in tokens are blind: use calls or seconds."
@@ -478,7 +478,7 @@ def _judge_stream_usage(reply: Reply) -> Judged:
 def _judge_limit(reply: Reply, limit: int) -> Judged:
     written = max(reply.usage.completion_tokens, reply.pieces)
     if reply.endless or (reply.error is None and written > limit * _TOLERANCE):
-        text = f"A completion limited to {limit} tokens went on to {written} and more."
+        text = f"A completion limited to {limit} tokens continued to {written} and more."
         advice = "Nothing but time bounds an answer here: set AskSettings(timeout=...) low."
         return Judged(Found.IGNORED, text, advice)
     if reply.error is not None or written < limit // 2:

@@ -91,7 +91,7 @@ def _places(folder: Path, name: str = ".", depth: int = _DEPTH) -> Iterator[_Pla
             yield from _places(folder / each, each if name == "." else f"{name}/{each}", depth - 1)
 
 
-# ---- What a run came to in numbers, found by reading its trace a piece at a time ----
+# ---- A run's figures, counted by reading its trace a piece at a time ----
 
 
 _COUNTED = frozenset({RecordKind.MODEL_CALL, RecordKind.TURN_END})

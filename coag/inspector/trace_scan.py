@@ -106,7 +106,7 @@ class TraceScan:
         self._failed = ""
         """Why the trace cannot be read further; empty where it can."""
         self.whole = False
-        """True if the last scan came to the end, or cannot continue."""
+        """True if the last scan reached the end, or cannot continue."""
         self._begin()
 
     def _begin(self) -> None:

@@ -152,7 +152,7 @@ class CycleRow:
     recalled: int = 0
     notes: int = 0
     ended: str = ""
-    """Why the turn ended after it; empty where it went on."""
+    """Why the turn ended after it; empty where it continued."""
     findings: tuple[Finding, ...] = ()
 
 
@@ -309,7 +309,7 @@ class ToolHistory:
 
 
 class TaskOutcome(StrEnum):
-    """What a run came to, as it was measured; unknown where it was not."""
+    """The measured result of a run; unknown where it was not measured."""
 
     SUCCESS = "success"
     FAILURE = "failure"

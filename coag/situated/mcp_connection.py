@@ -312,7 +312,7 @@ class McpToolConnection:
     # ---- What is watched ----
 
     async def focus(self, tools: AbstractSet[str]) -> None:
-        """See `ToolConnection.focus`; a server that cannot be told now is told when it can."""
+        """See `ToolConnection.focus`; a server that does not answer now gets it when it does."""
         self._focus = frozenset(tools)
         if self._focus and (self._keeper is None or self._keeper.done()):
             self._keeper = asyncio.create_task(self._keep(), name=f"coag.mcp.{self.name}")

@@ -128,7 +128,7 @@ class SituatedSettings(Value):
     longest_wait: float = Field(default=30 * 86_400.0, gt=0)
     """The longest wait that the agent may ask for, in seconds."""
     preemptions: int = Field(default=3, ge=0)
-    """Cycles in a row that signals may end that came while they went on."""
+    """Cycles in a row that newly arrived signals may end."""
     budget: int = Field(default=4_000, gt=0)
     """Tokens of the section at most; the agent's own limit for modules holds, too."""
 

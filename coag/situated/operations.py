@@ -230,7 +230,7 @@ def operation(  # noqa: PLR0913 - all by name, and each is a line of the manual
         function: The method, where nothing else is said: `@operation`.
         preconditions: What must hold before, in words.
         effects: What it changes, in properties.
-        behavior: What it does at once, and how the state goes on.
+        behavior: What it does at once, and how the state then changes.
         latency: Seconds within which its effect is usually complete.
         completed_by: The signal by which its effect is complete.
         check: Given the tool, says whether the preconditions hold; a call is refused where not.

@@ -86,7 +86,7 @@ class ToolPerception(ToolCatalogue):
     # ---- Start and stop ----
 
     async def start(self) -> None:
-        """Reads the catalogue and goes on with what is in focus."""
+        """Reads the catalogue, and again the tools that are in focus."""
         await self.refresh()
         self._tell_changed()
         for tool in self._focus:
@@ -254,7 +254,7 @@ class ToolPerception(ToolCatalogue):
         self._store.unfocus(activity_id, tool)
 
     async def _subscribe(self, server: ServerPuller) -> None:
-        # A server that does not answer is told again when the connection is made again.
+        # A server that does not answer gets the list again when it is connected again.
         with suppress(ToolConnectionError):
             await server.subscribe()
 

@@ -1,7 +1,7 @@
 """Reading the tools of one server: properties first, then the signals after the cursor.
 
-A hint only marks a tool. One task for each server reads what is marked, and what was not read for
-a while, so that a hint that is lost costs time only. A server that hangs holds up no other one.
+A hint only marks a tool. One task for each server reads marked tools, and those not read for a
+while. So a lost hint costs time only, and a server that hangs delays no other one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ToolPerceptionSettings(Value):
     retry_seconds: float = Field(default=0.2, gt=0)
     """The first pause after a failed reading; it doubles, up to `reconcile_limit`."""
     unreachable_after: float = Field(default=10.0, ge=0)
-    """Seconds of failed readings after which activities are told."""
+    """Seconds of failed readings after which activities get a percept of it."""
     own_write_seconds: float = Field(default=5.0, ge=0)
     """How long an operation's answer waits for the properties that it has changed."""
     catalogue_seconds: float = Field(default=60.0, ge=0)
@@ -44,8 +44,8 @@ class ToolPerceptionSettings(Value):
     page: int = Field(default=500, ge=1)
     """Signals that are read and delivered at once."""
     unperceived_limit: int = Field(default=100, ge=1)
-    """Signals of one tool that wait in an inbox. Of more only those that the activity waits for
-    are delivered; a gap stands for the others."""
+    """Signals of one tool that wait in an inbox. Beyond that, only those that the activity waits
+    for are delivered; a gap represents the others."""
 
 
 @dataclass(slots=True)
@@ -59,8 +59,8 @@ class _Schedule:
     failures: int = 0
     cursor: str | None = None
     """How far its signals were read here."""
-    told: bool = False
-    """Whether activities were told that it cannot be reached."""
+    reported: bool = False
+    """Whether activities got the percept that it cannot be reached."""
 
 
 class ServerPuller:
@@ -87,7 +87,7 @@ class ServerPuller:
         self._dirty: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._subscribed = True
-        """False if its server has not been told of all tools in focus."""
+        """False if its server does not know of all tools in focus."""
         self._schedules: defaultdict[str, _Schedule] = defaultdict(_Schedule)
 
     # ---- What is to be read ----
@@ -113,7 +113,7 @@ class ServerPuller:
         self._wake.set()
 
     def adopt(self, tool: str) -> None:
-        """Begins to read a tool; its server is told soon."""
+        """Begins to read a tool; its server gets the new list soon."""
         if tool not in self.focused:
             self.focused.add(tool)
             self._subscribed = False
@@ -136,7 +136,7 @@ class ServerPuller:
             self._wake.clear()
             if not self._subscribed:
                 self._subscribed = True
-                with suppress(ToolConnectionError):  # told again when the connection is made again
+                with suppress(ToolConnectionError):  # sent again when it is connected again
                     await self.subscribe()
             for tool in self._due():
                 self._dirty.pop(tool, None)
@@ -155,7 +155,7 @@ class ServerPuller:
                 await self._wake.wait()
 
     def _due(self) -> list[str]:
-        """Tools that are marked and not resting after a failure, and those not read for long."""
+        """Tools that are due, and marked ones whose last reading did not fail."""
         now = asyncio.get_running_loop().time()
         states = ((tool, self._schedules[tool]) for tool in sorted(self.focused))
         return [
@@ -175,10 +175,10 @@ class ServerPuller:
             pause = settings.retry_seconds * 2 ** min(state.failures, 20)
             state.failures += 1
             state.next_reading = now() + min(pause, settings.reconcile_limit)
-            if not state.told and now() - state.failing_since >= settings.unreachable_after:
+            if not state.reported and now() - state.failing_since >= settings.unreachable_after:
                 text = f"{tool} cannot be reached; what is known of it may be out of date. {error}"
                 self._inboxes.tell(tool, "unreachable", text)
-                state.told = True
+                state.reported = True
             return
         longer = min(2 * state.pause, settings.reconcile_limit)
         state.pause = settings.reconcile_seconds if new or not state.pause else longer
@@ -207,8 +207,8 @@ class ServerPuller:
             if state.cursor not in (None, cursor):
                 self._inboxes.look()  # another worker has read on
             page = SignalPage(cursor=cursor)
-            new = deliver(tool, reading, page, after=cursor, again=state.told)
-            state.failures, state.failing_since, state.told = 0, None, False
+            new = deliver(tool, reading, page, after=cursor, again=state.reported)
+            state.failures, state.failing_since, state.reported = 0, None, False
             state.cursor = cursor
             if cursor == reading.cursor:
                 return bool(new)

@@ -98,7 +98,7 @@ class OperationDescription(Wire):
     name: str
     description: str = ""
     behavior: str = ""
-    """What happens at once, and how the state is expected to go on (chapter 4.2.2)."""
+    """What happens at once, and how the state is expected to change (chapter 4.2.2)."""
     preconditions: str = ""
     effects: str = ""
     parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
@@ -232,7 +232,7 @@ READERS = {
 CATALOGUE_URI = "tool://catalogue"
 """Where the descriptions of all tools of a server are read: a `Catalogue`."""
 DELEGATES, DELEGATED = "agent", "delegated goal"
-"""Categories: a tool that takes goals for an agent, and one that stands for such a goal."""
+"""Categories: a tool that takes goals for an agent, and one that represents such a goal."""
 FLOOD = "flood"
 """The reason of a gap for signals beyond what an inbox takes."""
 KEY_META = "coag.situated/key"

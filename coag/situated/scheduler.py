@@ -2,7 +2,7 @@
 
 A blocked activity costs no task, no timer and no model call: it is an entry in an index. One timer
 serves all deadlines. Each change of an activity is stored before anything else happens, so that a
-killed process goes on where it was.
+killed process continues where it was.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class StepRunner:
             return self._failed(activity.id, error)  # nobody cancelled: a fault of the mind
         except StepDelayedError:
             return self.cancelled(activity.id) or Pause(self._pause, tried=False)
-        except ConfigurationError as error:  # no try would come to anything else
+        except ConfigurationError as error:  # each try would fail the same way
             return self.cancelled(activity.id) or self._given_up(activity.id, error, 1)
         except Exception as error:  # the mind and its model are foreign code
             late = TimeoutError(f"it took longer than the {longest} s of its budget")
             raised = late if limit.expired() else error
             return self.cancelled(activity.id) or self._failed(activity.id, raised)
         self._failures.pop(activity.id, None)
-        end = self.cancelled(activity.id)  # it was cancelled, and went on all the same
+        end = self.cancelled(activity.id)  # it was cancelled, and continued all the same
         return end if end is not None and step.end is None else step
 
     def forget(self, activity_id: str) -> None:
@@ -260,7 +260,7 @@ class ActivityScheduler:
     # ---- Start and stop ----
 
     async def start(self) -> None:
-        """Goes on with what is stored: ready ones run, and deadlines that passed meanwhile fire."""
+        """Continues stored activities: ready ones run, and deadlines that passed meanwhile fire."""
         self._active = True
         self.arrived(self._claims.take_in())
         self.look()
@@ -482,9 +482,9 @@ class ActivityScheduler:
         self._releases.begin(activity.id)
 
     def fail(self, error: Exception) -> None:
-        """Runs no more steps, since what comes of them or arrives for them cannot be kept.
+        """Runs no more steps, since neither their results nor deliveries can be stored.
 
-        Those who wait for the end of an activity get the error.
+        Callers that wait for the end of an activity get the error.
         """
         if self.failure is not None:
             return
@@ -492,7 +492,7 @@ class ActivityScheduler:
         self.failure = error
         self._listeners.close(error)
         for task in self._running.values() if isinstance(error, WorkerLeaseError) else ():
-            task.cancel()  # another worker goes on with it
+            task.cancel()  # another worker continues it
         report("what comes of steps or arrives cannot be kept; no steps are run any more", error)
 
     def _set_timer(self) -> None:

@@ -102,7 +102,7 @@ class SituatedModuleState(Value):
 def ranked(tools: Iterable[ToolDescription], goal: str) -> list[ToolDescription]:
     """Tools by how many words of a goal their descriptions have, the most first.
 
-    Those that stand for delegated goals are left out: who delegated one knows its id.
+    Those that represent delegated goals are left out: the agent that delegated one knows its id.
     """
     wanted = set(folded(goal).split())
 

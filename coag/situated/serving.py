@@ -2,8 +2,8 @@
 
 Each operation is a tool `TOOL__OPERATION`, which returns its acknowledgement at once. Properties,
 signals, manuals and what became of calls are resources at the addresses in `records`. A change of
-a tool is told as an update of `tool://TOOL/properties`: that reading has the end of the signal log
-in it, so that it is new whenever a property or the log is. `tool://TOOL/signals` is told, too.
+a tool is sent as an update of `tool://TOOL/properties`: that reading has the end of the signal log
+in it, so that it is new whenever a property or the log is. `tool://TOOL/signals` is sent, too.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def serve_http(
 async def _serving(workspace: Workspace, name: str) -> AsyncGenerator[McpServing]:
     serving = sdk().make_server(_WorkspaceOffer(workspace, name))
 
-    def told(tool: str | None) -> None:
+    def notify(tool: str | None) -> None:
         if tool is None:
             serving.tools_changed()
             serving.updated(CATALOGUE_URI)
@@ -104,7 +104,7 @@ async def _serving(workspace: Workspace, name: str) -> AsyncGenerator[McpServing
             serving.updated(properties_uri(tool))
             serving.updated(signals_uri(tool))
 
-    unsubscribe = workspace.subscribe(told)
+    unsubscribe = workspace.subscribe(notify)
     try:
         yield serving
     finally:

@@ -166,7 +166,7 @@ class ActivityStore(Inboxes):
                 raise ValueError(f"There is an activity {activity.id!r} already.")
 
     def new_id(self) -> str:
-        """An id that no activity has; whoever asks adds the activity before the next asks."""
+        """An id that no activity has; add the activity before the next call."""
         rows = self._rows("SELECT coalesce(max(place), 0) FROM activities")
         numbers = itertools.count(next(rows)[0] + 1)
         names = (f"activity-{number:06}" for number in numbers)
@@ -256,7 +256,7 @@ class ActivityStore(Inboxes):
         yield from map(Waiting._make, rows)
 
     def waiters(self, activity_id: str) -> list[str]:
-        """The blocked activities that wait for the end of this one, whoever pursues them."""
+        """The blocked activities of all workers that wait for the end of this one."""
         query = "SELECT id FROM activities WHERE awaited = ? AND state = 'blocked' ORDER BY place"
         return [one for (one,) in self._rows(query, activity_id)]
 

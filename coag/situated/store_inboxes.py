@@ -1,7 +1,7 @@
 """What arrives for activities: inboxes, how far each tool was read, focus, and accepted tools.
 
-Deliveries are known by the ids of their percepts, so that nothing comes twice, whoever reads a tool
-and however often.
+Deliveries are known by the ids of their percepts. So each arrives once, even if several workers
+read the tool.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class Inboxes:
         return dict(found)
 
     def perceivers(self, tool: str) -> Mapping[str, frozenset[str] | None]:
-        """Which activities perceive a tool, and which of its signals, whoever pursues them."""
+        """Which activities of all workers perceive a tool, and which of its signals."""
         rows = self._rows("SELECT activity, signals FROM focus WHERE tool = ?", tool)
         return {activity: _names(named) for activity, named in rows}
 

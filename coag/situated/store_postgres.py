@@ -1,10 +1,10 @@
 """A store of activities in Postgres, which several workers share: who has which, and until when.
 
 A worker is a row with a time at which its lease ends, by the database's clock. It renews the lease
-while its event loop turns. Whoever finds one that has ended removes that row, and takes the
-activities. Each transaction of a worker begins by looking for its own row, so that one that was
-taken for dead writes nothing any more: the row's number is the fencing token. Transactions that
-write come one after the other (an advisory lock), as in SQLite.
+while its event loop runs. A worker that finds an ended lease removes that row and takes the
+activities. Each transaction of a worker first looks for its own row, so that a worker whose row
+was removed writes nothing any more: the row's number is the fencing token. Transactions that
+write run one after the other (an advisory lock), as in SQLite.
 
 Needs the extra `coag[postgres]`.
 """

@@ -78,7 +78,7 @@ class ToolPlace(Protocol):
     """The workspace, as its tools see it."""
 
     def add(self, tool: EnhancedTool, epoch: str | None = None) -> None:
-        """Adds a tool; with an epoch where it goes on with one of its lives."""
+        """Adds a tool; with an epoch where it continues one of its lives."""
         ...
 
     def remove(self, tool: str) -> None:

@@ -1,6 +1,6 @@
-"""What a scheduler holds of activities, and what is stored when one goes into another state.
+"""What a scheduler holds of activities, and what is stored when one changes its state.
 
-It holds which is next, who waits for whom and until when, and who wants to know how they go on.
+It holds which is next, who waits for whom and until when, and who listens to their changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SchedulerStoppedError(CoagError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The scheduler stopped before the activity ended. It is stored, and goes on with the "
+            "The scheduler stopped before the activity ended. It is stored, and continues with the "
             "next scheduler of this store."
         )
 
@@ -208,7 +208,7 @@ class WaitIndex:
 
 
 class Transitions:
-    """Stores how activities go on, with the percepts that come of it, and tells who watches."""
+    """Stores changes of activities with the percepts of them, and notifies the listeners."""
 
     def __init__(self, store: ActivityStore, clock: Clock, listeners: Listeners) -> None:
         self._store = store
@@ -253,7 +253,7 @@ class Transitions:
         )
 
     def _is_over(self, waiter: str, wait: Wait) -> bool:
-        """Whether the activity that is waited for has ended or never was; then it is told so."""
+        """Whether the activity that is waited for has ended or never was; if so, delivers that."""
         if not isinstance(wait.condition, OnActivity):
             return False
         awaited = wait.condition.activity
@@ -302,8 +302,8 @@ class Transitions:
             now = self._clock.now()
             said = end_percept(activity.id, over, now)
             others = self._store.waiters(activity.id)
-            told = dict.fromkeys(filter(None, [activity.parent, *others]))
-            self._store.deliver(None, None, [Delivery(one, said) for one in told])
+            receivers = dict.fromkeys(filter(None, [activity.parent, *others]))
+            self._store.deliver(None, None, [Delivery(one, said) for one in receivers])
             self._store.wake(waiters, now)
         self._woken(waiters)
         return over

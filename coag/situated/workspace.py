@@ -1,6 +1,6 @@
-"""Tools at one place and in one time: made and removed at run time, and the one door to them.
+"""Tools at one place and in one time: added and removed at run time, and called only through it.
 
-All methods are called on one event loop. Subscribers are told that something is new, never what:
+All methods are called on one event loop. Subscribers learn that something is new, never what:
 they read it.
 """
 
@@ -68,7 +68,7 @@ class ScaledClock(SystemClock):
 
 
 class VirtualClock:
-    """A clock that stands until it is moved: waits end in order, always at the same moment."""
+    """A clock that changes only by `advance`: waits end in order, always at the same moment."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
@@ -97,7 +97,7 @@ class VirtualClock:
                 heapq.heapify(self._sleepers)
 
     async def advance(self, seconds: float) -> None:
-        """Moves the clock on; whoever sleeps until then is woken at its own moment.
+        """Advances the clock; each task that sleeps until then wakes at its own moment.
 
         Other tasks run before, between and after the wakings for a few turns of the event loop:
         enough for one that was woken to sleep again, so that a loop of short sleeps passes whole.
@@ -156,7 +156,7 @@ class Workspace:
     # ---- Tools come and go ----
 
     def add(self, tool: EnhancedTool, epoch: str | None = None) -> None:
-        """Adds a tool; subscribers are told that the catalogue changed.
+        """Adds a tool; subscribers get a hint that the catalogue changed.
 
         Args:
             tool: The tool.
@@ -280,7 +280,7 @@ class Workspace:
         kept = None if hosted.calls.knows(key) else hosted.tool.became_of(key)
         return CallStatus(status=kept or hosted.calls.became_of(key))
 
-    # ---- Who is told ----
+    # ---- Subscribers ----
 
     def subscribe(self, hint: Hint) -> Callable[[], None]:
         """Has a function called when something may be new; returns what ends that.
@@ -301,7 +301,7 @@ class Workspace:
         for hint in list(self._subscribers.values()):
             try:
                 hint(tool)
-            except Exception:  # foreign code: the others are told all the same
+            except Exception:  # foreign code: the others get the hint all the same
                 _LOG.exception("A subscriber of the workspace raised on a hint for %r.", tool)
 
     def _hosted(self, tool: str) -> _HostedTool:

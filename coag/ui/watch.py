@@ -54,7 +54,7 @@ _CONSTRAINTS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStatus:
-    """The status of a run after some of its records: sums, and what its latest cycle came to.
+    """The status of a run after some of its records: sums, and its latest cycle's result.
 
     Its texts are cleaned and short, except for those of `considered`.
     """

@@ -245,7 +245,7 @@ def cycle_mark(row: CycleRow) -> Mark:
 
 
 def run_mark(card: RunCard) -> Mark:
-    """What the run came to."""
+    """The result of the run."""
     if card.info is None:
         return Mark("bad", "alert", "unreadable")
     if card.outcome is TaskOutcome.SUCCESS:
