@@ -108,12 +108,10 @@ def _memory(value: Any) -> bool:
 
 
 def _option(default: Any, test: Test, takes: str) -> Any:
-    """A field with its check."""
     return field(default=default, metadata={"fits": test, "takes": takes})
 
 
 def _maybe(test: Test, takes: str) -> Any:
-    """One that may be None, and is so by default."""
     return _option(None, lambda value: value is None or test(value), takes)
 
 
@@ -279,9 +277,9 @@ class AgentArguments:
             text = json.dumps({name: value}, default=str)
             # The factory would get `[redacted]`.
             if Redactor.from_environment().clean(text) != text:
+                problem = f"recipe: the argument {name!r} holds what looks like a secret"
                 raise ConfigurationError(
-                    f"recipe: the argument {name!r} holds what looks like a secret, which no run "
-                    "keeps. Let the factory take it from the environment."
+                    f"{problem}. Let the factory take it from the environment."
                 )
 
     def keywords(self) -> dict[str, Any]:
@@ -335,10 +333,8 @@ class AgentArguments:
         """
         limit, reflect = self.max_tool_iterations, self.reflect_on_tool_use
         if limit is not None and limit < 1:
-            raise ConfigurationError(
-                "Maximum number of tool iterations must be greater than or equal to 1, got "
-                f"{limit!r} (max_tool_iterations; None for no limit)."
-            )
+            least = "Maximum number of tool iterations must be greater than or equal to 1"
+            raise ConfigurationError(f"{least}, got {limit!r} (max_tool_iterations).")
         structured = self.output_content_type is not None
         once = reflect is False
         if reflect is None:
@@ -366,10 +362,8 @@ def _check_module(module: object) -> None:
     }
     problem = next((text for text, holds in problems.items() if holds), None)
     if problem is not None:
-        raise ConfigurationError(
-            f"modules: {_shown(module)} is no cognitive module, it {problem}. See "
-            "coag.schema.CognitiveModule."
-        )
+        text = f"modules: {_shown(module)} is no cognitive module, it {problem}"
+        raise ConfigurationError(f"{text}. See coag.schema.CognitiveModule.")
 
 
 def _shown(value: object) -> str:
@@ -400,10 +394,8 @@ def takes_arguments(
                 named["ablations"] = named.pop("without")
             unknown = [name for name in named if name not in signature.parameters]
             if unknown:
-                raise TypeError(
-                    f"{type(self).__name__} has no argument {', '.join(map(repr, unknown))}. It "
-                    f"has: {', '.join(signature.parameters)}."
-                )
+                lacks = f"{type(self).__name__} has no argument {', '.join(map(repr, unknown))}"
+                raise TypeError(f"{lacks}. It has: {', '.join(signature.parameters)}.")
             init(self, arguments(*given, **named))
 
         own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)

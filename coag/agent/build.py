@@ -6,7 +6,6 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, cast
 
 from autogen_core.model_context import ChatCompletionContext
@@ -16,7 +15,6 @@ from coag.compat import ToolRunner
 from coag.context import CoagContext, state_fields
 from coag.cycle import (
     ActionRule,
-    Approvals,
     CompiledProcedures,
     ConstraintSet,
     CycleSettings,
@@ -157,7 +155,7 @@ class Mind:
 
     def random_unused(self) -> bool:
         """Whether nothing was drawn from the random source yet."""
-        return self.deps.random.getstate() == _initial_random(self.arguments.seed)
+        return self.deps.random.getstate() == random.Random(self.arguments.seed).getstate()
 
     def forget(self) -> None:
         """Clears the progress detector and the modules.
@@ -214,13 +212,11 @@ class Mind:
             remembering=self.remembering,
         )
         compiled = self._compiled(settings)
-        approvals = self._approvals()
+        asked = given.approval, given.approve, clock, context.ids
+        approvals = approvals_of(*asked, given.constraints)
+        own = modules_of(self.memory, given.modules, context.memory_for_now)
         modules = ModuleHost(
-            (
-                *given.modules,
-                *modules_of(self.memory, given.modules, context.memory_for_now),
-                *(() if compiled is None else (compiled,)),
-            ),
+            (*given.modules, *own, *(() if compiled is None else (compiled,))),
             seconds=settings.module_seconds,
             action_seconds=given.tool_timeout,
             on_problem=lambda name, problem: self.deps.note(
@@ -262,12 +258,6 @@ class Mind:
             environment=given.environment,
         )
 
-    def _approvals(self) -> Approvals | None:
-        """Whoever has to agree, by the policy of approval and by rules that need approval."""
-        given, context = self.arguments, self.context
-        rules = given.constraints
-        return approvals_of(given.approval, given.approve, context.clock, context.ids, rules)
-
     def _compiled(self, settings: CycleSettings) -> CompiledProcedures | None:
         """What learns procedures from repeated success, where the depth is to depend on them."""
         if settings.depth != "auto":
@@ -286,14 +276,12 @@ class Mind:
         )
 
     def _check(self, settings: CycleSettings) -> None:
-        """Refuses arguments that do not fit each other."""
         kind, hooks = type(self.context), ("_propose_grounded", "propose_grounded")
         own = any(getattr(kind, hook) is not getattr(CoagContext, hook) for hook in hooks)
         if settings.proposal == "grounded" and not own:
             raise ConfigurationError(
                 f"proposal='grounded' takes the candidates from the domain, and {kind.__name__} "
-                "has no _propose_grounded. Write one in your CoagContext and give it as "
-                "model_context, or let the model propose: proposal='auto'."
+                "has no _propose_grounded. Write one, or let the model propose: proposal='auto'."
             )
         takes = {tool.name: tool.schema.get("parameters", {}) for tool in self.tools.tools}
         for rule in self.arguments.constraints:
@@ -305,16 +293,13 @@ class Mind:
         names = {asker.name for asker in self.gateway.askers}
         unpriced = sorted(names - set(self.gateway.prices))
         if settings.budget.cost is not None and unpriced:
-            raise ConfigurationError(
-                f"budget.cost={settings.budget.cost!r} needs the price of every model; missing: "
-                f"{', '.join(unpriced)}. Give prices={{{unpriced[0]!r}: Price(prompt=..., "
-                "completion=...)}."
-            )
+            lacking = f"budget.cost={settings.budget.cost!r} needs the price of every model"
+            give = f"prices={{{unpriced[0]!r}: Price(prompt=..., completion=...)}}"
+            raise ConfigurationError(f"{lacking}; missing: {', '.join(unpriced)}. Give {give}.")
 
     # ---- what its parts ask it ----
 
     def _developer_texts(self) -> list[str]:
-        """What the developer wrote, and what the gate let into procedures."""
         procedures = self.deps.procedures
         texts = [procedures.get(name).text for name in procedures.names()]
         return [self.deps.system_message, *texts]
@@ -329,7 +314,6 @@ class Mind:
             self.context.perceive(percept)
 
     def _memory_situation(self) -> MemorySituation:
-        """What a memory action may know of the moment."""
         context, run = self.context, self.trace.run_id
         memory, metadata = context.working_memory, context.memory_metadata()
         reasoning, retrieval = memory.cognitive_state.reasoning, memory.cognitive_state.retrieval
@@ -356,11 +340,6 @@ class Mind:
             said=memory.said_by_user(),
             apart=context.keeps_people_apart,
         )
-
-
-@cache
-def _initial_random(seed: int) -> object:
-    return random.Random(seed).getstate()
 
 
 def context_from(context: ChatCompletionContext | None) -> CoagContext[Any]:

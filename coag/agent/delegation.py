@@ -124,10 +124,8 @@ class DelegateTool(EnhancedTool):
     ) -> None:
         super().__init__(id or agent.name)
         if min(most_open, depth, keep) < 1:
-            raise ConfigurationError(
-                "most_open, depth and keep of a DelegateTool are at least 1, not "
-                f"{most_open!r}, {depth!r} and {keep!r}."
-            )
+            given = f"{most_open!r}, {depth!r} and {keep!r}"
+            raise ConfigurationError(f"most_open, depth and keep are at least 1, not {given}.")
         self._agent = agent
         self._trust, self._budget = trust, budget or agent.budget
         self._most_open, self._depth, self._keep = most_open, depth, keep
@@ -262,15 +260,11 @@ class DelegateTool(EnhancedTool):
         came = " > ".join(call.lineage)
         name = self._agent.name
         if any(one.startswith(f"{name}/") for one in call.lineage):
-            raise OperationRefusedError(
-                f"it would go in a circle: {name!r} works for this goal already ({came}). Do it "
-                "yourself, or give it up"
-            )
+            circle = f"it would go in a circle: {name!r} works for this goal already ({came})"
+            raise OperationRefusedError(f"{circle}. Do it yourself, or give it up")
         if len(call.lineage) > self._depth:
-            raise OperationRefusedError(
-                f"the goal came through {len(call.lineage)} agents ({came}), and at most "
-                f"{self._depth} are allowed. Do it yourself"
-            )
+            came = f"the goal came through {len(call.lineage)} agents ({came})"
+            raise OperationRefusedError(f"{came}, and {self._depth} are allowed. Do it yourself")
         if len(self._open) >= self._most_open:
             raise OperationRefusedError(
                 f"{len(self._open)} goals are open, and no more are taken: wait until one has ended"
@@ -296,7 +290,6 @@ class DelegateTool(EnhancedTool):
         self._show(activity)
 
     def _show(self, activity: Activity) -> None:
-        """Adds the tool that stands for an activity."""
         tool = DelegatedGoal(activity)
         self.workspace.add(tool, tool.epoch)
         self._open[activity.id] = tool

@@ -78,17 +78,12 @@ def calls_and_results(
     results: list[FunctionExecutionResult] = []
     for done in ran:
         own = done.intent_id or done.candidate_id or ""
-        call_id = ids.get(own, own)
-        calls.append(
-            FunctionCall(id=call_id, name=done.action, arguments=call_arguments(done.arguments))
-        )
+        call_id, name = ids.get(own, own), done.action
+        failed = done.status is not ExecutionStatus.DONE
+        text = outputs.get(done.intent_id or "", done.result)
+        calls.append(FunctionCall(id=call_id, name=name, arguments=call_arguments(done.arguments)))
         results.append(
-            FunctionExecutionResult(
-                content=outputs.get(done.intent_id or "", done.result),
-                name=done.action,
-                call_id=call_id,
-                is_error=done.status is not ExecutionStatus.DONE,
-            )
+            FunctionExecutionResult(content=text, name=name, call_id=call_id, is_error=failed)
         )
     return calls, results
 
@@ -111,19 +106,15 @@ class Handoffs:
         handoffs = [Handoff(target=one) if isinstance(one, str) else one for one in targets]
         for one in handoffs:
             if not isinstance(one, Handoff):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
-                raise ConfigurationError(
-                    f"Unsupported handoff type: {one!r} is no handoff. Give an agent's name, or a "
-                    "Handoff."
-                )
+                problem = f"Unsupported handoff type: {one!r} is no handoff"
+                raise ConfigurationError(f"{problem}. Give an agent's name, or a Handoff.")
         self.by_name: Mapping[str, Handoff] = {one.name: one for one in handoffs}
         names = [one.name for one in handoffs]
         if doubled := sorted({name for name in names if names.count(name) > 1}):
             raise ConfigurationError(f"Handoff names must be unique; given twice: {doubled}.")
         if taken := sorted(set(names).intersection({*tools, *RESERVED})):
-            raise ConfigurationError(
-                f"These handoffs have names that a tool or an own action has: {taken}. "
-                "Give Handoff(target=..., name=...) another name."
-            )
+            problem = f"These handoffs have names that a tool or an own action has: {taken}"
+            raise ConfigurationError(f"{problem}. Give Handoff(target=..., name=...) another.")
 
     def action_specs(self) -> Sequence[ActionSpec]:
         """One action per handoff, without arguments."""
@@ -384,15 +375,11 @@ class EventMapper:
             if (verdict := judged.rejected_by) is None:
                 continue
             one = by_id[judged.candidate_id]
-            call_id = one.call_id or one.id
-            calls.append(FunctionCall(id=call_id, name=one.action, arguments=one.raw_arguments))
+            call_id, name = one.call_id or one.id, one.action
+            why = f"Rejected by {verdict.constraint}: {verdict.reason}"
+            calls.append(FunctionCall(id=call_id, name=name, arguments=one.raw_arguments))
             results.append(
-                FunctionExecutionResult(
-                    content=f"Rejected by {verdict.constraint}: {verdict.reason}",
-                    name=one.action,
-                    call_id=call_id,
-                    is_error=True,
-                )
+                FunctionExecutionResult(content=why, name=name, call_id=call_id, is_error=True)
             )
         return self._pair(calls, results)
 
@@ -457,8 +444,7 @@ class EventMapper:
         """How the answer reads where a turn ends with an action, as in AssistantAgent."""
         text = self.given.tool_call_summary_format
         text = text.replace("{tool_name}", call.name).replace("{arguments}", call.arguments)
-        text = text.replace("{is_error}", str(result.is_error))
-        return text.replace("{result}", result.content)
+        return text.replace("{is_error}", str(result.is_error)).replace("{result}", result.content)
 
     def _carried(
         self, done: Sequence[Executed], may_say: Callable[[str], bool]
@@ -510,7 +496,6 @@ def _plain(name: str) -> str:
 def _phase_event(
     outcome: Outcome, memory: WorkingMemory, source: str, known: Collection[str]
 ) -> ThoughtEvent:
-    """A phase as a thought, with its usage."""
     text, detail = _sentence(outcome, memory, known)
     metadata = {"phase": outcome.phase.value, "cycle": str(outcome.cycle)}
     if detail:
@@ -520,7 +505,6 @@ def _phase_event(
 
 
 def _sentence(outcome: Outcome, memory: WorkingMemory, known: Collection[str]) -> tuple[str, str]:
-    """Our sentence on a phase, and its details."""
     proposal = memory.cognitive_state.proposal
     names = {
         one.id: _plain(one.action) if one.action in known else "an unknown action"

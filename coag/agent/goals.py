@@ -224,7 +224,6 @@ class GoalSetter:
             await asyncio.sleep(min(max(left, 0.0), _LOOK_AGAIN))
 
     async def _keep_reminders(self, intentions: Intentions) -> None:
-        """Sets the goals of reminders, each at its time."""
         while True:
             due = intentions.next_at()
             left = _LOOK_AGAIN if due is None else (due - self._clock.now()).total_seconds()

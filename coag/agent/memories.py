@@ -133,10 +133,8 @@ def open_memory(
     elif isinstance(given, Sequence) and not isinstance(given, str):
         for memory in given:
             if not isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
-                raise ConfigurationError(
-                    f"memory= takes a folder, a URL, a LongTermMemory or AutoGen memories, "
-                    f"not {memory!r}."
-                )
+                takes = "memory= takes a folder, a URL, a LongTermMemory or AutoGen memories"
+                raise ConfigurationError(f"{takes}, not {memory!r}.")
             sources.append(AutoGenRecall(memory, scope=scope, clock=clock))
     changing = None
     if dynamics is not None:
@@ -186,10 +184,8 @@ def folder_of(memory: MemoryArgument | None) -> Path | None:
         return None
     if memory.strip():
         return Path(memory)
-    raise ConfigurationError(
-        f"memory={memory!r} names no folder. Give a folder or a URL, or None for a memory that "
-        "lasts as long as the agent."
-    )
+    named = f"memory={memory!r} names no folder"
+    raise ConfigurationError(f"{named}. Give a folder or a URL, or None for a memory in RAM.")
 
 
 def _records_in(folder: Path) -> Path:

@@ -261,7 +261,6 @@ class ActivityMinds:
 
 
 def _after_turn(live: LiveActivity, reason: str, text: str, tokens: int = 0) -> Step:
-    """What the end of a turn means for the activity."""
     module = live.module
     wait, module.pending = module.pending, None
     abandoned, module.abandoned = module.abandoned, None

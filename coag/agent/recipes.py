@@ -17,7 +17,8 @@ from coag.tracing import Rebuild, Recipe, RunFolder, RunInfo, read_run
 AgentT = TypeVar("AgentT")
 
 _NO_RECIPE = {
-    "coag": "Give recipe=Recipe(factory='module:function', arguments={...}) to CoagAgent.",
+    "coag": "Give recipe=Recipe(factory='module:function', arguments={...}) to CoagAgent, or the "
+    "agent to `replay(run, agent=...)`.",
     "plain": (
         "Give recipe=Recipe(factory='module:function', arguments={...}) to Recorder, or drive "
         "your program yourself with ReplayingClient(run) and ReplayingWorkbench(run)."
@@ -33,10 +34,8 @@ async def build_from(
     recipe = _required(recipe, run)
     lost = [name for name, value in recipe.arguments.items() if REDACTED in json.dumps(value)]
     if lost:
-        raise ResumeError(
-            f"The recipe of {run} held a secret in its argument {lost[0]!r}, which the run did not "
-            "keep. Let the factory take it from the environment, or build the agent in code."
-        )
+        secret = f"The recipe of {run} held a secret in its argument {lost[0]!r}"
+        raise ResumeError(f"{secret}. Let the factory take it from the environment.")
     factory = _factory(recipe, run, trust, resuming=rebuild.purpose == "resume")
     purpose = {"rebuild": rebuild} if _takes_rebuild(factory) else {}
     try:
@@ -49,10 +48,8 @@ async def build_from(
     except CoagError:
         raise
     except Exception as error:  # somebody's factory, which may raise anything
-        raise ResumeError(
-            f"The agent of {run} cannot be built again: {recipe.factory!r} raised "
-            f"{type(error).__name__}: {error}"
-        ) from error
+        problem = f"{recipe.factory!r} raised {type(error).__name__}: {error}"
+        raise ResumeError(f"The agent of {run} cannot be built again: {problem}") from error
 
 
 def load_factory(run: RunFolder, trust: Iterable[str] = ()) -> None:
@@ -99,20 +96,17 @@ def refuse_activity(info: RunInfo, run: Path) -> None:
     """
     if info.recipe is None and "situated" in info.configuration.get("modules", ()):
         raise ResumeError(
-            f"{run} is the run of an activity of a SituatedAgent. Its manuals and catalogues are "
-            "not in the trace, so that it can be verified and explained (`coag verify`, `coag "
-            "why`), but not replayed or forked. To continue it, start its SituatedAgent with its "
-            "folder."
+            f"{run} is the run of an activity of a SituatedAgent, whose trace lacks manuals and "
+            "catalogues: it can be verified and explained (`coag verify`, `coag why`), but not "
+            "replayed or forked. To continue it, start its SituatedAgent with its folder."
         )
 
 
 def _required(recipe: Recipe | None, run: Path) -> Recipe:
     if recipe is None:
         refuse_activity(read_run(run), run)
-        raise ResumeError(
-            f"{run} has no recipe in its run.json, so its agent cannot be built again. "
-            f"{_NO_RECIPE[read_run(run).kind]}"
-        )
+        lacking = f"{run} has no recipe in its run.json, so its agent cannot be built again"
+        raise ResumeError(f"{lacking}. {_NO_RECIPE[read_run(run).kind]}")
     return recipe
 
 
@@ -135,10 +129,8 @@ def _factory(
     try:
         return from_run(recipe.factory, trust, programs_own=resuming)
     except ConfigurationError as error:
-        raise ResumeError(
-            f"The recipe of {run} names {recipe.factory!r}, which cannot be imported: "
-            f"{_why_not(error, module, here=here)}"
-        ) from error
+        problem = f"which cannot be imported: {_why_not(error, module, here=here)}"
+        raise ResumeError(f"The recipe of {run} names {recipe.factory!r}, {problem}") from error
 
 
 def _why_not(error: ConfigurationError, module: str, *, here: bool) -> str:
@@ -165,9 +157,8 @@ async def build_for_resume(run: RunFolder, kind: type[AgentT], trust: Iterable[s
     info = read_run(run.path)
     if info.parent is not None:  # its recipe would open its parent's memory
         raise ResumeError(
-            f"{run.path} is a fork of {info.parent.run}; its memory was its own, so it cannot be "
-            "resumed. Fork it where it stopped instead: "
-            f"coag fork {run.path.name} --at CYCLE.PHASE."
+            f"{run.path} is a fork of {info.parent.run} with a memory of its own, so it cannot be "
+            f"resumed. Fork it where it stopped: coag fork {run.path.name} --at CYCLE.PHASE."
         )
     made = await build_from(info.recipe, run.path, Rebuild(purpose="resume"), trust)
     return of_kind(made, kind, run)

@@ -97,7 +97,6 @@ async def recover_memory(
 
 
 def _still_held(written: Sequence[Written]) -> list[Written]:
-    """The lines of the records that were not revoked after they were written."""
     held: list[Written] = []
     for line in written:
         if line.what == "record":
@@ -313,10 +312,8 @@ def refuse_missing_rules(mind: Mind, rules: Sequence[str], run: Path) -> None:
     missing = [name for name in rules if name not in known]
     if missing:
         names = ", ".join(map(repr, missing))
-        raise ResumeError(
-            f"The recipe of {run} does not make {names}, which was in force "
-            "when the run broke off. Let its factory give the agent every rule of the run."
-        )
+        lacking = f"The recipe of {run} does not make {names}, which was in force"
+        raise ResumeError(f"{lacking}. Let its factory give the agent every rule of the run.")
 
 
 def _note_results(outcome: ExecutionOutcome, mind: Mind) -> None:

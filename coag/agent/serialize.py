@@ -112,10 +112,8 @@ def _write_workbenches(workbench: Workbench | Sequence[Workbench]) -> list[Compo
 def _write_handoff(handoff: Handoff | str) -> Handoff | str:
     if isinstance(handoff, str) or type(handoff) is Handoff:
         return handoff
-    raise ConfigurationError(
-        f"handoffs=: a {type(handoff).__name__} would come back as a plain Handoff. Give a "
-        "Handoff, or build the agent in code."
-    )
+    kind = f"handoffs=: a {type(handoff).__name__} would come back as a plain Handoff"
+    raise ConfigurationError(f"{kind}. Give a Handoff, or build the agent in code.")
 
 
 def _write_memory(memory: object) -> list[ComponentModel] | LongTermMemoryConfig | str:
@@ -232,16 +230,12 @@ def assistant_arguments(
         source = source.dump_component() if isinstance(source, AssistantAgent) else source
         component = ComponentModel.model_validate(source)
         if component.provider not in _PROVIDERS:
-            raise ConfigurationError(
-                f"from_assistant takes the component of an AssistantAgent, not one of "
-                f"{component.provider!r}. Load that with its own class."
-            )
+            takes = "from_assistant takes the component of an AssistantAgent"
+            raise ConfigurationError(f"{takes}, not one of {component.provider!r}.")
         config = AssistantAgentConfig.model_validate(component.config)
     except ValidationError as error:
-        raise ConfigurationError(
-            f"This is no component of an AssistantAgent: {first_error(error)}. Give what "
-            "its dump_component() gave."
-        ) from error
+        problem = f"This is no component of an AssistantAgent: {first_error(error)}"
+        raise ConfigurationError(f"{problem}. Give what its dump_component() gave.") from error
     return config_arguments(config)
 
 
@@ -286,10 +280,8 @@ def output_fields(kind: type[BaseModel] | None) -> dict[str, Any]:
         # What AutoGen makes of a schema has a schema that differs a little; the next is the same.
         again = StructuredMessageFactory(input_model=_content_type(once)).dump_component()
     except Exception as error:  # AutoGen's own errors here derive from nothing narrower
-        raise ConfigurationError(
-            f"output_content_type= {kind.__name__} cannot be written down: {error}. Move it to "
-            "the top level of a module."
-        ) from error
+        problem = f"output_content_type= {kind.__name__} cannot be written down: {error}"
+        raise ConfigurationError(f"{problem}. Move it to the top level of a module.") from error
     return {"structured_message_factory": again}
 
 
@@ -367,10 +359,8 @@ def read_agent_state(state: object) -> AgentState:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         given = repr(first["input"])[:80]
-        raise StateError(
-            f"This is no agent's state: {where}: {first['msg']} (got {given}). Give what "
-            "save_state() gave."
-        ) from error
+        problem = f"This is no agent's state: {where}: {first['msg']} (got {given})"
+        raise StateError(f"{problem}. Give what save_state() gave.") from error
     if not read.llm_context:
         raise StateError("This is no agent's state: it has no 'llm_context'.")
     if read.type not in ("CoagAgentState", "AssistantAgentState"):

@@ -80,9 +80,9 @@ def _store_of(place: Path | str | None, agent: str) -> ActivityStore:
     store = ActivityStore(place)
     if (other := store.agent() or agent) != agent:
         store.close()
+        held = f"{str(place)!r} has the activities of the agent {other!r}"
         raise ConfigurationError(
-            f"{str(place)!r} has the activities of the agent {other!r}: give {agent!r} a folder "
-            f"or database of its own, or name it {other!r}."
+            f"{held}: give {agent!r} a place of its own, or name it {other!r}."
         )
     return store
 
@@ -362,7 +362,6 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
     # ---- what arrives ----
 
     def _arrived(self, activity_ids: Sequence[str]) -> None:
-        """Passes on what has arrived: to activities, or as new goals."""
         if STANDING in activity_ids:
             self._goals.look()
         self.scheduler.arrived([one for one in activity_ids if one != STANDING])

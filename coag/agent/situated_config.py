@@ -82,22 +82,17 @@ def check_arguments(
         ConfigurationError: The message says which argument, and what to do.
     """
     if own := _MADE & set(arguments):
-        raise ConfigurationError(
-            f"A SituatedAgent makes {', '.join(sorted(own))} itself. Give tools as servers=, "
-            "contexts as context=, a folder as folder=."
-        )
+        made = f"A SituatedAgent makes {', '.join(sorted(own))} itself"
+        raise ConfigurationError(f"{made}. Give servers= for tools, context= and folder=.")
     for server in servers:
         if not (hasattr(server, "catalogue") and hasattr(server, "on_hint")):
-            raise ConfigurationError(
-                f"servers= takes connections, not {repr(server)[:100]}. Give "
-                "InProcessConnection(workspace) or McpToolConnection(params, name)."
-            )
+            takes = "InProcessConnection(workspace) or McpToolConnection(params, name)"
+            given = repr(server)[:100]
+            raise ConfigurationError(f"servers= takes connections, not {given}: give {takes}.")
     unknown = sorted(set(arguments) - {one.name for one in fields(AgentArguments)})
     if unknown:
-        raise ConfigurationError(
-            f"A SituatedAgent has no argument {', '.join(map(repr, unknown))}. It takes its own, "
-            "and those of CoagAgent."
-        )
+        lacks = f"A SituatedAgent has no argument {', '.join(map(repr, unknown))}"
+        raise ConfigurationError(f"{lacks}. It takes its own, and those of CoagAgent.")
     AgentArguments(**arguments).cycle_settings(has_tools=True)
     check_goals(goals)
     _check_store(store, folder)
@@ -112,15 +107,11 @@ def _check_store(store: str | None, folder: object) -> None:
     if store is None:
         return
     if not is_database(store):
-        raise ConfigurationError(
-            f"store= is the address of a Postgres database, postgresql://HOST/NAME, not {store!r}. "
-            "Activities of one process are kept in its folder: leave store= out."
-        )
+        takes = "store= takes a Postgres database, postgresql://HOST/NAME"
+        raise ConfigurationError(f"{takes}, not {store!r}. For one process folder= is enough.")
     if folder is None:
-        raise ConfigurationError(
-            "store= needs folder=, one that all workers reach: an activity is continued by the "
-            "run that it has there."
-        )
+        why = "an activity is continued by the run that it has there"
+        raise ConfigurationError(f"store= needs folder=, one that all workers reach: {why}.")
 
 
 def to_situated_config(
@@ -143,16 +134,12 @@ def to_situated_config(
         ConfigurationError: An argument cannot be written down, or holds a secret.
     """
     if any(isinstance(goal, Intentions) for goal in given["goals"]):
-        raise ConfigurationError(
-            "Intentions among goals= cannot be written down: they are in the file of memory's "
-            "dynamics. Make the agent in code, with Intentions over the same file."
-        )
+        problem = "Intentions among goals= cannot be written down: they are in a file of memory's"
+        raise ConfigurationError(f"{problem} dynamics. Make the agent in code.")
     store: str | None = given["store"]
     if store is not None and (urlsplit(store).password or "password" in urlsplit(store).query):
-        raise ConfigurationError(
-            "The address in store= has a password, which is not written down: give it by the "
-            "environment variable PGPASSWORD or in ~/.pgpass, and leave it out of the address."
-        )
+        problem = "The address in store= has a password, which is not written down"
+        raise ConfigurationError(f"{problem}: give it by PGPASSWORD or in ~/.pgpass.")
     return SituatedAgentConfig(
         agent=to_config(AgentArguments(**arguments).keywords()),
         servers=[_written(server) for server in servers],
@@ -178,8 +165,6 @@ def from_situated_config(config: SituatedAgentConfig) -> dict[str, Any]:
 
 def _written(server: ToolConnection) -> ServerConfig:
     if not isinstance(server, McpToolConnection):
-        raise ConfigurationError(
-            f"The server {server.name!r} is in this process and cannot be written down. Serve its "
-            "workspace by MCP, and give a McpToolConnection."
-        )
+        problem = f"The server {server.name!r} is in this process and cannot be written down"
+        raise ConfigurationError(f"{problem}. Serve it by MCP, and give a McpToolConnection.")
     return ServerConfig(name=server.name, params=dumpable(server.params))

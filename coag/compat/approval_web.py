@@ -185,10 +185,8 @@ class WebApprover:
         self.name = by
         token = secrets.token_urlsafe(24) if token is None else token
         if len(token) < _TOKEN_LENGTH or not _IN_A_PATH.issuperset(token):
-            raise ConfigurationError(
-                f"token takes {_TOKEN_LENGTH} or more of A-Z a-z 0-9 - _; the one given has "
-                f"{len(token)} characters, or other ones."
-            )
+            problem = f"token takes {_TOKEN_LENGTH} or more of A-Z a-z 0-9 - _"
+            raise ConfigurationError(f"{problem}; it has {len(token)} characters, or others.")
         self._base = f"/{token}/"
         self._address = (host, port)
         # By a key of its own each, since the ids of requests count up in each agent. Several
@@ -302,7 +300,6 @@ class WebApprover:
         return JSONResponse({"granted": await self._decide(request, _JSON)})
 
     async def _problem(self, request: Request, problem: Exception) -> Response:
-        """Why something could not be done; links nowhere for those without the secret."""
         assert isinstance(problem, HTTPException)
         path = request.url.path
         if path.startswith(f"{self._base}api/"):
@@ -320,7 +317,6 @@ class WebApprover:
         return key, pending
 
     async def _decide(self, request: Request, kind: str) -> bool:
-        """Takes a decision, if it is one on the request as it was shown."""
         decision = _decision(await _body_of(request, kind), kind)
         key, pending = self._pending(request)
         if decision.digest != pending.digest:
@@ -333,7 +329,6 @@ class WebApprover:
 
 
 async def _body_of(request: Request, kind: str) -> bytes:
-    """The body, if it is of this kind and not too long."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != kind:
         raise HTTPException(415, f"The body has to be {kind}.")

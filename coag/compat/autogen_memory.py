@@ -55,10 +55,8 @@ def text_of(content: MemoryContent) -> str:
         return _json(content.content, "The content")
     if kind not in {one.value for one in _TEXTS} or not isinstance(content.content, str):
         known = ", ".join(one.value for one in _TEXTS)
-        raise ValueError(
-            f"A content of {kind!r} that is a {type(content.content).__name__} cannot be "
-            f"remembered; what can: {known}."
-        )
+        given = f"A content of {kind!r} that is a {type(content.content).__name__}"
+        raise ValueError(f"{given} cannot be remembered; what can: {known}.")
     return content.content
 
 
@@ -84,7 +82,6 @@ def _fact_of(content: MemoryContent) -> tuple[Fact | None, tuple[str, ...]]:
 
 
 def _metadata_for(content: MemoryContent) -> dict[str, Scalar]:
-    """A content's metadata as records keep it."""
     plain: dict[str, Scalar] = {}
     rest: dict[str, Any] = {}
     for key, value in (content.metadata or {}).items():
@@ -107,7 +104,6 @@ class _Packed(BaseModel):
 
 
 def _unpacked(metadata: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
-    """The type and the metadata that `_metadata_for` was given."""
     plain: dict[str, Any] = dict(metadata)
     try:
         packed = _Packed.model_validate_json(str(plain.get(_REST, "")))
@@ -221,15 +217,10 @@ class AutoGenMemoryConfig(BaseModel):
 
     memory: LongTermMemoryConfig
     kind: MemoryKind = MemoryKind.SEMANTIC
-    """Which memory `add` writes to."""
     k: int = 5
-    """Records recalled at most."""
     min_score: float | None = None
-    """None for the embedder's own minimum."""
     budget: int = 800
-    """Tokens of a prompt that recalled records may take."""
     trust: Trust = Trust.UNTRUSTED
-    """How far what `add` writes is trusted, unless a call says otherwise."""
 
 
 class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
@@ -270,13 +261,9 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
         if k < 1 or budget < 1:
             raise ValueError(f"k and budget must be at least 1, not {k!r} and {budget!r}.")
         self._memory = memory
-        self._options: dict[str, Any] = {
-            "kind": kind,
-            "k": k,
-            "min_score": min_score,
-            "budget": budget,
-            "trust": trust,
-        }
+        self._options = dict[str, Any](
+            kind=kind, k=k, min_score=min_score, budget=budget, trust=trust
+        )
 
     async def add(
         self,
@@ -453,7 +440,6 @@ def _line(result: MemoryContent) -> str:
 
 
 def _within(results: list[MemoryContent], budget: int) -> list[MemoryContent]:
-    """The first results that fit; the very first one always."""
     fitting: list[MemoryContent] = []
     used = 0
     for result in results:

@@ -52,12 +52,9 @@ class AwarenessMemoryConfig(BaseModel):
     """An adapter, or the class of one that takes no arguments: adapters keep nothing."""
     perception: Part | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Settings of the engine that are not the default."""
     dynamics: dict[str, Any] = Field(default_factory=dict)
-    """What of the dynamics is on."""
     archive: Part | None = None
     budget: int = 500
-    """Tokens of the message."""
 
 
 class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
@@ -224,7 +221,6 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
 
 
 def _object_of(content: MemoryContent) -> Mapping[str, object] | None:
-    """The object that a content of JSON is; None for a content of another type."""
     if content.mime_type not in (MemoryMimeType.JSON, MemoryMimeType.JSON.value):
         return None
     value: object = content.content
@@ -234,8 +230,5 @@ def _object_of(content: MemoryContent) -> Mapping[str, object] | None:
         except ValueError as error:
             raise ValueError(f"The content says it is JSON, and is not: {error}.") from error
     if not isinstance(value, Mapping):
-        raise ValueError(
-            f"JSON that is added must be an object, what the adapter takes, not a "
-            f"{type(value).__name__}."
-        )
+        raise ValueError(f"JSON that is added must be an object, not a {type(value).__name__}.")
     return cast("Mapping[str, object]", value)

@@ -71,7 +71,6 @@ def _legal_call(call: FunctionCall) -> FunctionCall:
 def _with_results(
     message: LLMMessage | None, calls: Sequence[FunctionCall]
 ) -> FunctionExecutionResultMessage:
-    """The results, if the message holds some, with one for every call that has none."""
     answers = message if isinstance(message, FunctionExecutionResultMessage) else None
     results = answers.content if answers else []
     known = {result.call_id for result in results}
@@ -206,7 +205,6 @@ def _alone(text: str) -> str | None:
 
 
 def _closed(body: str) -> str | None:
-    """The object with the braces that are missing at its end, if its last value is whole."""
     depth, in_string, _ = _nesting(body)
     if in_string or not 0 < depth <= _MAX_DEPTH or not _CLOSED.search(body):
         return None
@@ -231,7 +229,6 @@ def _nesting(body: str) -> tuple[int, bool, int]:
 
 
 def _repaired_by_library(body: str) -> str | None:
-    """What `json-repair` makes of one object that is all there."""
     if not body.endswith("}") or _nesting(body) != (0, False, 1):
         return None
     value = repaired_object(body)

@@ -210,10 +210,9 @@ class ImportedTool(FunctionTool):
 
 
 class SourceToolConfig(BaseModel):
-    """The declarative form of a `SourceTool`."""
+    """The declarative form of a `SourceTool`: its arguments."""
 
     tool: dict[str, Any]
-    """What AutoGen's `FunctionTool` writes."""
     strict: bool = False
 
 
@@ -329,10 +328,8 @@ def _source_component(
     tool: FunctionTool, function: Callable[..., Any], strict: bool
 ) -> ComponentModel:
     if not inspect.isfunction(function):
-        raise ConfigurationError(
-            f"Tool {tool.name!r} is a {type(function).__name__}, which has no source of its own. "
-            "Give a function of a module, or a BaseTool that is a component."
-        )
+        made = f"Tool {tool.name!r} is a {type(function).__name__}, which has no source of its own"
+        raise ConfigurationError(f"{made}: give a function of a module, or a component.")
     component = nested_component(tool, f"Tool {tool.name!r}")
     _check_names(tool.name, function.__code__, component.config.get("global_imports", []))
     check_public(component.config, f"Tool {tool.name!r}")
@@ -341,19 +338,16 @@ def _source_component(
             warnings.simplefilter("ignore", UserWarning)  # it is the caller's own source
             return SourceTool(component.config, strict=strict).dump_component()
     except (ValueError, TypeError, LookupError, ImportError, RuntimeError) as error:
-        raise ConfigurationError(
-            f"Tool {tool.name!r} does not work from its source alone: {error}. Move the function "
-            "to the top level of a module."
-        ) from error
+        problem = f"Tool {tool.name!r} does not work from its source alone: {error}"
+        raise ConfigurationError(f"{problem}. Move the function to a module.") from error
 
 
 def _check_names(name: str, code: CodeType, imports: Sequence[Any]) -> None:
     """Refuses a function whose source uses names that a loaded one would not find."""
     if code.co_freevars:
         raise ConfigurationError(
-            f"Tool {name!r} closes over {', '.join(code.co_freevars)}, which its source does not "
-            "bring along. Move the function to the top level of a module, or make a BaseTool "
-            "that is a component and keeps them in its config."
+            f"Tool {name!r} closes over {', '.join(code.co_freevars)}: move the function to the "
+            "top level of a module, or make a BaseTool that keeps them in its config."
         )
     used = {
         str(one.argval)
@@ -364,14 +358,12 @@ def _check_names(name: str, code: CodeType, imports: Sequence[Any]) -> None:
     missing = sorted(used - {*dir(builtins), code.co_name, *_imported(imports)})
     if missing:
         raise ConfigurationError(
-            f"Tool {name!r} uses {', '.join(missing)} of its module, which its source does not "
-            "bring along. Move the function to the top level of a module that can be imported, "
-            "or list them in the FunctionTool's global_imports."
+            f"Tool {name!r} uses {', '.join(missing)} of its module: move the function to one that "
+            "can be imported, or list them in the FunctionTool's global_imports."
         )
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function and of all functions within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -379,7 +371,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _imported(imports: Sequence[Any]) -> Iterator[str]:
-    """The names that AutoGen's import statements bind."""
     for one in imports:
         if isinstance(one, str):
             yield one.split(".")[0]

@@ -50,32 +50,24 @@ from .tools import Tool
 
 
 class ConstrainedWorkbenchConfig(BaseModel):
-    """The declarative form of a `ConstrainedWorkbench`."""
+    """The declarative form of a `ConstrainedWorkbench`: its arguments."""
 
     model_config = ConfigDict(extra="forbid")
 
     tools: list[ComponentModel] = []
-    """Tools that were given without a workbench."""
     workbenches: list[ComponentModel] = []
-    """Workbenches that were given."""
     constraints: list[ConstraintConfig | Part] = []
     """The rules by import name."""
     context: ComponentModel | None = None
-    """The context, if one was given."""
     approval: Any = None
     """The policy of approval, as `coag.context.to_part` writes it."""
     approve: Any = None
     """Who is asked, in the same form."""
     logs: str | None = None
-    """The folder for run folders, as it was given."""
     name: str = "workbench"
-    """Who acts."""
     timeout: float = 60.0
-    """Seconds that one call may take."""
     output_characters: int = OUTPUT_CHARACTERS
-    """Characters of output that are kept."""
     parallel: bool = False
-    """Whether the calls of a batch run together."""
 
 
 _PLAIN = ("logs", "name", "timeout", "output_characters", "parallel")
@@ -105,15 +97,11 @@ def _read_state(state: Mapping[str, Any], workbenches: int) -> WorkbenchState:
     try:
         saved = WorkbenchState.model_validate(dict(state))
     except ValidationError as error:
-        raise StateError(
-            f"This is no saved state of a ConstrainedWorkbench: {first_error(error)}. Give "
-            "what its save_state() gave."
-        ) from error
+        problem = f"This is no saved state of a ConstrainedWorkbench: {first_error(error)}"
+        raise StateError(f"{problem}. Give what its save_state() gave.") from error
     if len(saved.inner) != workbenches:
-        raise StateError(
-            f"This state is of {len(saved.inner)} workbench(es), and there are {workbenches} "
-            "here. Make the workbench as it was when it was saved."
-        )
+        of = f"This state is of {len(saved.inner)} workbench(es), and there are {workbenches} here"
+        raise StateError(f"{of}. Make the workbench as it was when it was saved.")
     return saved
 
 

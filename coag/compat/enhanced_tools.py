@@ -303,7 +303,6 @@ class EnhancedToolWorkbench(OperationsWorkbench):
             )
 
     async def _check_signal(self, tool: str, signal: str) -> None:
-        """Refuses a signal that a tool does not declare; it is listed again before."""
         if signal not in self._signals_of(tool):
             await self._all_tools()
             if signal not in (declared := self._signals_of(tool)):

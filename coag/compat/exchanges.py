@@ -313,7 +313,6 @@ def _logprob(parts: Sequence[Any]) -> ChatCompletionTokenLogprob:
 
 
 def _mapped(value: Any, change: Any) -> Any:
-    """The JSON with each of its texts changed."""
     match value:
         case str():
             return change(value)

@@ -172,13 +172,11 @@ def _settle_runs(logs: Path, agent: str, clock: Clock) -> OpenActions:
 
 
 def _lost(records: Sequence[TraceRecord]) -> list[Intent]:
-    """Intents without a receipt."""
     ended = {each.intent_id for each in records if isinstance(each, Receipt)}
     return [each for each in records if isinstance(each, Intent) and each.id not in ended]
 
 
 def _outcomes_of(records: Sequence[TraceRecord]) -> dict[str, Any]:
-    """What `run.json` keeps of actions of unknown outcome, for the runs that follow."""
     known = {
         each.intent_id for each in records if isinstance(each, Receipt) and each.status in _ENDS
     }

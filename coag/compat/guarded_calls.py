@@ -44,8 +44,10 @@ from coag.errors import ConfigurationError, StateError
 from coag.schema import (
     ActionCall,
     ActionResult,
+    ActionSpace,
     ActionSpec,
     Candidate,
+    CompletesArguments,
     Constraint,
     Evaluation,
     Intent,
@@ -128,9 +130,9 @@ def _result_of(ran: ActionRun) -> GuardedResult:
     if ran.refused_by is not None:
         return _refusal(name, ran.refused_by)
     returned = ran.returned or ActionResult(content=ran.executed.result, is_error=True)
-    if returned.outcome_unknown:
-        return text_result(name, f"{returned.content} {UNKNOWN}", unknown=True)
-    return text_result(name, returned.content, is_error=returned.is_error)
+    unknown = returned.outcome_unknown
+    text = f"{returned.content} {UNKNOWN}" if unknown else returned.content
+    return text_result(name, text, is_error=unknown or returned.is_error, unknown=unknown)
 
 
 def _refusal(name: str, verdict: Verdict) -> GuardedResult:
@@ -154,24 +156,12 @@ def show_event(event: object) -> None:
     _SHOW.get()(event)
 
 
-class GuardedTools(Protocol):
+class GuardedTools(ActionSpace, CompletesArguments, Protocol):
     """Tools as a guard calls them: a `ToolRunner`, or those of another framework."""
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What the last listing left out, and why."""
-        ...
-
-    async def specs(self) -> Sequence[ActionSpec]:
-        """The tools that exist now."""
-        ...
-
-    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments that the tool will get; a ValueError says why it takes none of these."""
-        ...
-
-    async def execute(self, call: ActionCall) -> ActionResult:
-        """Runs one call; every failure is a result."""
         ...
 
 
@@ -531,7 +521,6 @@ class Guard:
 
 
 def _unknown_outcome(action: UnsettledAction, context: CoagContext[Any]) -> Percept:
-    """That an earlier run began an action, and that it is not known what became of it."""
     return Percept(
         id=context.ids("percept"),
         at=context.clock.now(),

@@ -121,17 +121,12 @@ class PinnedMcpConfig(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     server_params: StdioServerParams | StreamableHttpServerParams = Field(discriminator="type")
-    """How the server is reached; values of `env` and `headers` are references `${NAME}`."""
+    """Values of `env` and `headers` are references `${NAME}`."""
     pins: str | None = None
-    """The file of pins."""
     trust_first_use: bool = True
-    """Whether what the server offers first is trusted without approval."""
     limits: McpLimits = McpLimits()
-    """The bounds."""
     tool_overrides: dict[str, ToolOverride] = {}
-    """Other names and descriptions, by the tools' names at the server."""
     model_client: ComponentModel | dict[str, Any] | None = None
-    """The client that answers the server's requests for sampling."""
 
 
 class PinnedMcpWorkbench(Workbench, Component[PinnedMcpConfig]):
@@ -228,10 +223,8 @@ class PinnedMcpWorkbench(Workbench, Component[PinnedMcpConfig]):
             raise UnknownNameError("quarantined tool", name, held)
         definition = held.pop(name).new
         if digest not in (None, definition.digest):
-            raise ConfigurationError(
-                f"Tool {name!r} changed again: its digest is {definition.digest!r} now, not "
-                f"{digest!r}. Look at its diff once more."
-            )
+            changed = f"Tool {name!r} changed again: its digest is {definition.digest!r} now"
+            raise ConfigurationError(f"{changed}, not {digest!r}. Look at its diff once more.")
         await asyncio.to_thread(self._board.approve, definition)
         self._offer = make_offer(offer.tools, held, self._tool_overrides, self._limits)
 
@@ -366,7 +359,6 @@ class PinnedMcpWorkbench(Workbench, Component[PinnedMcpConfig]):
         )
 
     async def _listed(self) -> ToolOffer:
-        """What the server offers now, judged by the pins."""
         await self._client.connection()
         self._changed = False  # a change that comes during the listing counts
         definitions: list[ToolDefinition] = []
@@ -426,7 +418,6 @@ class PinnedMcpWorkbench(Workbench, Component[PinnedMcpConfig]):
 
 
 def _limits_of(params: ServerParams) -> McpLimits:
-    """The default bounds, with the read time-out of the parameters where one was given."""
     own = "read_timeout_seconds" if isinstance(params, StdioServerParams) else "sse_read_timeout"
     if own not in params.model_fields_set:
         return McpLimits()

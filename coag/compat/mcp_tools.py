@@ -129,7 +129,6 @@ def _shown_schema(
 
 
 def _shortened(node: Any, limit: int) -> Any:
-    """The schema with short descriptions; the rest is as the server has it."""
     if isinstance(node, list):
         return [_shortened(item, limit) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):

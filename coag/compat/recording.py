@@ -197,8 +197,12 @@ class RecordingWorkbench(StaticStreamWorkbench):
         status_of: Callable[[ToolResult], ReceiptStatus] = status_of,
     ) -> None:
         super().__init__([])
+        if not isinstance(inner, Workbench | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - by users
+            takes = f"RecordingWorkbench takes a workbench or a list of tools, not {inner!r}"
+            raise ConfigurationError(f"{takes}: write RecordingWorkbench([tool], recorder).")
+        tools = () if isinstance(inner, Workbench) else inner
         within = inner if isinstance(inner, Workbench) else None
-        self._inner = within or StaticStreamWorkbench([as_tool(tool) for tool in _tools(inner)])
+        self._inner = within or StaticStreamWorkbench([as_tool(tool) for tool in tools])
         self._recorder = recorder
         self._intent_ids = intent_ids
         self._status_of = status_of
@@ -346,17 +350,6 @@ class RecordingWorkbench(StaticStreamWorkbench):
             self._recorder.end(attempt, status, text, failure, returned)
         except TraceError as error:
             self.problem = error
-
-
-def _tools(inner: Workbench | Sequence[Tool]) -> Sequence[Tool]:
-    if isinstance(inner, Workbench):
-        return ()
-    if not isinstance(inner, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - by users
-        raise ConfigurationError(
-            f"RecordingWorkbench takes a workbench or a list of tools, not {inner!r}: write "
-            "RecordingWorkbench([tool], recorder)."
-        )
-    return inner
 
 
 def _not_run(name: str) -> ToolResult:
@@ -617,7 +610,6 @@ def stock_run(
 
 
 def _messages(records: Iterable[TraceRecord], turn: int) -> Iterator[TextMessage]:
-    """What a turn began with."""
     begun = False
     for record in records:
         if isinstance(record, TurnStart):

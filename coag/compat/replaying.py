@@ -73,7 +73,6 @@ Run = Path | str | RunFolder | Iterable[TraceRecord]
 
 
 def _records_of(run: Run) -> Iterator[TraceRecord]:
-    """The records of a run, without a last line that a crash cut off."""
     folder = _folder_of(run)
     if folder is None:
         yield from cast("Iterable[TraceRecord]", run)
@@ -194,14 +193,11 @@ _CONTEXT_TOKENS = 128_000
 
 
 class ReplayingClientConfig(BaseModel):
-    """The declarative form of a replaying client."""
+    """The declarative form of a replaying client: its arguments."""
 
     run: str
-    """The run's folder."""
     model: str | None = None
-    """The model whose requests are replayed; None for all."""
     model_info: ModelInfo | None = None
-    """What it is said to be able to do; None for what was recorded."""
 
 
 class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConfig]):
@@ -306,8 +302,8 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
         """
         if self._info is None:
             raise ConfigurationError(
-                "The recorded run does not say what its model can do, as it was not recorded "
-                "with RecordingClient. Give it: `ReplayingClient(run, model_info=...)`."
+                "The recorded run does not say what its model can do: it was not recorded with "
+                "RecordingClient. Give it: `ReplayingClient(run, model_info=...)`."
             )
         return self._info
 
@@ -347,14 +343,11 @@ async def _let_others_run(token: CancellationToken | None) -> None:
 
 
 def _model_info(calls: Iterable[ModelCall]) -> ModelInfo | None:
-    """What the model of these requests can do; None if no record says."""
     infos = [call.asked.model_info for call in calls if call.asked and call.asked.model_info]
     if len({canonical(info) for info in infos}) > 1 and len({call.model for call in calls}) > 1:
         models = ", ".join(sorted({repr(call.model) for call in calls}))
-        raise ConfigurationError(
-            f"The recorded run asked several models: {models}. Give one client for each: "
-            "`ReplayingClient(run, model=NAME)`."
-        )
+        several = f"The recorded run asked several models: {models}. Give one client for each"
+        raise ConfigurationError(f"{several}: `ReplayingClient(run, model=NAME)`.")
     return cast("ModelInfo", json.loads(json.dumps(infos[-1]))) if infos else None
 
 
@@ -415,12 +408,10 @@ def _read_tools(
 
 
 class ReplayingWorkbenchConfig(BaseModel):
-    """The declarative form of a replaying workbench."""
+    """The declarative form of a replaying workbench: its arguments."""
 
     run: str
-    """The run's folder."""
     tools: list[str] | None = None
-    """Names of the tools that it offers; None for all."""
 
 
 class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
@@ -457,9 +448,9 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         listed = {schema["name"] for _, schemas in self._listings for schema in schemas}
         if not listed and (tools is None or tools):
             wanted = "no tools" if tools is None else f"none of the tools {sorted(tools)!r}"
+            what = f"The recorded run lists {wanted}"
             raise ConfigurationError(
-                f"The recorded run lists {wanted}. Record it with RecordingWorkbench, or leave "
-                "the tools out."
+                f"{what}: record it with RecordingWorkbench, or leave them out."
             )
         # An agent answers calls of tools that there are not by itself: they come to no workbench.
         calls = {number: call for number, call in calls.items() if call.intent.action in listed}
@@ -532,9 +523,6 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
             raise RecordedToolError(name, call.raised or "an error")
         yield call.result
 
-    async def start(self) -> None:
-        """Nothing is started."""
-
     async def stop(self) -> None:
         """Ends the replay.
 
@@ -542,9 +530,6 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
             ReplayDivergenceError: A call was made that the run did not make.
         """
         self.check()
-
-    async def reset(self) -> None:
-        """Does nothing: the tape continues, as the recorded run did."""
 
     async def save_state(self) -> Mapping[str, Any]:
         """Nothing: the states of the recorded tools are in no record."""
@@ -570,5 +555,4 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
 
 
 def _compared(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What is compared of a call."""
     return {"action": name, "arguments": plain_json(arguments)}

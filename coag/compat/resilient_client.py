@@ -184,7 +184,6 @@ class _Attempts:
     def _begin(
         self, attempt: int, problem: str | None, extra: Mapping[str, Any]
     ) -> tuple[CallRecord, ModelRequest]:
-        """The record of a request that is sent now, and the request."""
         messages = list(self.request.messages)
         if problem is not None:
             again = UserMessage(content=correction(problem, None), source="user")
@@ -204,7 +203,6 @@ class _Attempts:
 
     @contextmanager
     def _recorded(self, call: CallRecord, usage: Callable[[], TokenUsage]) -> Generator[None]:
-        """Records a request that fails, and raises our error for it."""
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):
@@ -227,7 +225,6 @@ class _Attempts:
         return problem
 
     def _final(self, result: CreateResult) -> CreateResult:
-        """The answer as the agent gets it, with the usage of all requests."""
         repaired, faults = repair_answer(result, self.request)
         self.faults.extend(faults)
         return repaired.model_copy(update={"usage": request_usage(usage_of(self.calls))})
@@ -268,18 +265,13 @@ class JsonObject(RootModel[dict[str, Any]]):
 
 
 class ResilientClientConfig(BaseModel):
-    """The declarative form of a `ResilientClient`."""
+    """The declarative form of a `ResilientClient`: its arguments."""
 
     client: ComponentModel
-    """The client within, as a component."""
     max_tokens: int | None = None
-    """Longest completion, in tokens."""
     timeout: float = Field(default=600.0, gt=0)
-    """Seconds until one request is given up."""
     reasks: int = Field(default=1, ge=0)
-    """How many times an unusable answer is asked for again."""
     context_tokens: int | None = None
-    """The model's context size, in tokens, where the client is not to be asked for it."""
 
 
 class ResilientClient(WrappedClient, Component[ResilientClientConfig]):

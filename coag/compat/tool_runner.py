@@ -151,7 +151,6 @@ def read_result(
 
 
 def _json_of(text: str) -> Any:
-    """The JSON that the text or its first line is, if it is an object or a list."""
     for part in (text, text.partition("\n")[0]):
         stripped = part.strip()
         if not stripped.startswith(("{", "[")):
@@ -164,7 +163,6 @@ def _json_of(text: str) -> Any:
 
 
 def _bounded(value: Any) -> Any:
-    """The value with well-formed texts, or None where it is no JSON within our bounds."""
     try:
         clean = _clean(value, DATA_DEPTH)
         size = len(json.dumps(clean, ensure_ascii=False))
@@ -513,7 +511,6 @@ _LOST = (
 
 
 def _never_reached(error: Exception) -> bool:
-    """Whether the error says that nothing was reached."""
     inner = getattr(error.args[0], "reason", None) if error.args else None  # as requests has it
     kinds = [*type(error).__mro__, *type(inner).__mro__]
     refused = any(issubclass(kind, ConnectionRefusedError | gaierror) for kind in kinds)

@@ -99,10 +99,8 @@ def tool(
         ConfigurationError: What is declared cannot be kept with this tool.
     """
     if reconcile is not None and not callable(reconcile):
-        raise ConfigurationError(
-            f"@tool(reconcile={reconcile!r:.80}): give a function that takes the action and "
-            "answers 'happened', 'did_not_happen' or 'unknown'."
-        )
+        ask = "a function that answers 'happened', 'did_not_happen' or 'unknown'"
+        raise ConfigurationError(f"@tool(reconcile={reconcile!r:.80}): give {ask}.")
     effects = ToolEffects(
         read_only=read_only, idempotent=idempotent, critical=critical, reconcile=reconcile
     )
@@ -152,10 +150,8 @@ def as_tool(tool: Tool) -> BaseTool[Any, Any]:
         return cast("BaseTool[Any, Any]", tool)
     if callable(tool):
         return FunctionTool(tool, description=(tool.__doc__ or "").strip())
-    raise ConfigurationError(
-        f"Unsupported tool type: {tool!r} is no tool. Give an AutoGen BaseTool, or a function with "
-        "annotated arguments."
-    )
+    problem = f"Unsupported tool type: {tool!r} is no tool"
+    raise ConfigurationError(f"{problem}. Give a BaseTool, or a function with annotated arguments.")
 
 
 # ---- A tool's schema as an action ----
@@ -175,10 +171,8 @@ def spec_of(schema: Mapping[str, Any], effects: ToolEffects) -> ActionSpec:
         raise ValueError(f"{name!r} cannot be checked: {fault}.")
     key = cast("dict[str, Any]", plain).get("properties", {}).get(IDEMPOTENCY_KEY)
     if key is not None and key.get("type", "string") != "string":
-        raise ConfigurationError(
-            f"Tool {name!r} cannot be offered: its parameter {IDEMPOTENCY_KEY!r} is of type "
-            f"{key['type']!r}, and the key is a text. Declare it as str."
-        )
+        problem = f"its parameter {IDEMPOTENCY_KEY!r} is of type {key['type']!r}, not a text"
+        raise ConfigurationError(f"Tool {name!r} cannot be offered: {problem}. Declare it as str.")
     return ActionSpec(
         name=well_formed(name),
         description=well_formed(str(schema.get("description") or "")),
@@ -242,10 +236,8 @@ def completed_arguments(
         if stable:
             return {key: _as_written(key, own, arguments) for key, own in fields.items()}
         problem = problem or "the type makes other values of its own values"
-    raise ValueError(
-        f"what {name!r} would run with cannot be judged: {problem}. Give its parameters types "
-        "and defaults that JSON can show"
-    )
+    why = f"what {name!r} would run with cannot be judged: {problem}"
+    raise ValueError(f"{why}. Give its parameters types and defaults that JSON can show")
 
 
 def _validated(kind: type[BaseModel], given: Mapping[str, Any], name: str) -> BaseModel:

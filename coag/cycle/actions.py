@@ -283,7 +283,6 @@ def with_defaults(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> di
 
 
 def _fill(value: Any, schema: Any, root: Mapping[str, Any], level: int = 0) -> None:
-    """Puts defaults into an object and into what it holds, in place."""
     if level > LEVELS or not isinstance(value, dict | list):
         return
     parts = list(_parts(cast("Any", value), schema, root))

@@ -284,10 +284,10 @@ class ApprovalPolicy(Value):
     def _asks_about_something(self) -> Self:
         classes = {*self.risk.values(), UNCLASSIFIED}
         if not (self.actions or self.tools or self.when or classes & self.require):
+            names = ", ".join(sorted(self.require)) or "empty"
             raise ValueError(
                 f"By policy {self.name!r} nothing needs approval: give actions, tools, when, or "
-                f"risk classes of which require ({', '.join(sorted(self.require)) or 'empty'}) "
-                "names one."
+                f"risk classes of which require ({names}) names one."
             )
         return self
 
@@ -623,7 +623,6 @@ class PendingApproval:
         return text
 
     def _changed(self, request: ApprovalRequest) -> tuple[str, ...]:
-        """Names of the bound parts that are others now."""
         try:
             parts = request.difference(request.model_copy(update=self._as_now()))
         except NotJsonError:

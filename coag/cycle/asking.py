@@ -226,7 +226,6 @@ def _called(offered: ToolProposal, deps: Deps) -> tuple[Candidate, ...]:
 
 
 async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type[FormT]:
-    """The form with the actions that may be written."""
     if not deps.settings.enumerate_actions:
         return answer
     specs = await deps.actions.specs()
@@ -293,7 +292,6 @@ async def _form_text(
 
 
 def _formed(text: str, deps: Deps) -> str | None:
-    """The text, if it is JSON of the answer's form."""
     if deps.answer_type is None:
         return text
     try:

@@ -115,7 +115,6 @@ async def reconcile(context: AnyContext, deps: GuardDeps) -> tuple[Percept, ...]
 
 
 def _settlement(action: UnsettledAction, became: Settlement, by: str, deps: GuardDeps) -> Percept:
-    """That it is known what became of an action."""
     text = "It happened." if became is Settlement.HAPPENED else "It did not happen."
     return deps.percept(
         kind=PerceptKind.SETTLED,
@@ -144,7 +143,6 @@ def settled_by_person(
 
 
 async def _ask_once(ask: AskReconciliation, action: UnsettledAction) -> tuple[Reconciliation, str]:
-    """What came of asking once, and what went wrong."""
     try:
         answer: Any = await within(RECONCILE_SECONDS, lambda: ask(action.model_copy(deep=True)))
     except LateError:

@@ -137,10 +137,8 @@ class ActionRule:
         wanted = dict(inspect.signature(function).parameters)
         odd = [one.name for one in wanted.values() if one.kind not in _NAMED]
         if odd:
-            raise ConfigurationError(
-                f"The rule {getattr(function, '__name__', function)!r} takes {', '.join(odd)}: "
-                "name the arguments that it needs, or ask for `arguments`."
-            )
+            takes = f"The rule {getattr(function, '__name__', function)!r} takes {', '.join(odd)}"
+            raise ConfigurationError(f"{takes}: name what it needs, or ask for `arguments`.")
         made = copy(self)
         functools.update_wrapper(made, function)
         del made.__dict__["__wrapped__"]  # it is called as a constraint, not as the function
@@ -164,10 +162,9 @@ class ActionRule:
             known = {*schema.get("properties", {}), *GIVEN, IDEMPOTENCY_KEY}
             missing = [name for name in needed if name not in known]
             if missing and schema.get("additionalProperties", False) is False:
-                raise ConfigurationError(
-                    f"Rule {self.name!r} asks for {missing[0]!r}, which {action!r} does not take; "
-                    f"it takes: {', '.join(schema.get('properties', {})) or 'nothing'}."
-                )
+                known = ", ".join(schema.get("properties", {})) or "nothing"
+                asks = f"Rule {self.name!r} asks for {missing[0]!r}, which {action!r} does not take"
+                raise ConfigurationError(f"{asks}; it takes: {known}.")
 
     def for_test(self, now: datetime) -> Constraint:
         """The rule as in an agent at this time, of whose action only the arguments are known."""
@@ -226,7 +223,6 @@ class ActionRule:
         return self._time or (self._known.now if self._known else None)
 
     def _has(self, name: str) -> bool:
-        """Whether the action takes such an argument, as far as that is known."""
         if self._time is not None:
             return True
         return self._known is not None and name in self._known.spec.parameters.get("properties", {})
@@ -454,10 +450,8 @@ class ConstraintSet:
         new = named(constraint, name)
         calls = (constraint, getattr(constraint, "__call__", None))  # noqa: B004 - it is looked into
         if any(inspect.iscoroutinefunction(c) or inspect.isasyncgenfunction(c) for c in calls):
-            raise ConfigurationError(
-                f"The constraint {new.name!r} is async, and rules are plain functions: write "
-                "`def` instead of `async def`, and judge by the state that the context keeps."
-            )
+            problem = f"The constraint {new.name!r} is async, and rules are plain functions"
+            raise ConfigurationError(f"{problem}: write `def`, and judge by the context's state.")
         if new.name in self.names():
             raise ConfigurationError(
                 f"A constraint named {new.name!r} is in force already; give this one a name."

@@ -116,7 +116,6 @@ async def _list_actions(context: AnyContext, deps: Deps) -> None:
 
 
 async def _environment(context: AnyContext, deps: Deps) -> Any:
-    """The environment's state, if it reports one and it has changed."""
     if deps.environment is None:
         return None
     try:
@@ -184,10 +183,9 @@ async def perceive(
         if not before.of_another(perceived):
             await deps.modules.observe(perceived)
     if problems:
-        raise StateError(
-            f"{' '.join(problems)} The perceptual state is out of date: until it is reset, "
-            "nothing acts. Let the hook take every return of its tools, failed ones too."
-        )
+        stale = "The perceptual state is out of date: until it is reset, nothing acts."
+        take = "Let the hook take every return of its tools, failed ones too."
+        raise StateError(f"{' '.join(problems)} {stale} {take}")
 
 
 async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:

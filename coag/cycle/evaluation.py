@@ -58,7 +58,6 @@ def _scored(evaluation: Evaluation, score: float | None, reason: str) -> Evaluat
 async def _score(
     judged: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[list[Evaluation], TokenUsage]:
-    """The evaluations with the model's scores, which it gives by the numbers of the survivors."""
     survivors = numbered(judged)
     answer = EvaluationAnswer
     if deps.settings.answers == "brief":

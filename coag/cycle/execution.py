@@ -102,10 +102,8 @@ def approvals_of(
     if approve is not None:
         return Approvals(approve, policy, clock=clock, ids=ids)
     if policy is not None:
-        raise ConfigurationError(
-            f"approval={policy.label!r} needs somebody to ask: give approve=, e.g. "
-            "ConsoleApprover() of coag.compat."
-        )
+        needs = f"approval={policy.label!r} needs somebody to ask"
+        raise ConfigurationError(f"{needs}: give approve=, e.g. ConsoleApprover() of coag.compat.")
     return None
 
 
@@ -275,7 +273,6 @@ class GuardedRun:
         return [next(done) if one is None else one for one in ran]
 
     async def _check(self, candidates: Sequence[Candidate]) -> list[ReadyCandidate | ActionRun]:
-        """The candidates judged right before they are to run."""
         specs = await self.deps.actions.specs()
         entries: list[ReadyCandidate | ActionRun] = []
         for candidate in candidates:
@@ -444,7 +441,6 @@ class GuardedRun:
         self.deps.trace.flush()
 
     def _refused(self, candidate: Candidate, verdict: Verdict) -> ActionRun:
-        """What is forbidden now is not run, and the agent perceives why."""
         why = f"{verdict.constraint}: {verdict.reason}"
         content = f"{candidate.action} was refused right before it was to run. {why}"[:RESULT_TEXT]
         executed = Executed(

@@ -73,21 +73,7 @@ _SAY, _LOOK = "say", "look"
 _QUIET = frozenset({_SAY, _LOOK})
 """Kinds that change nothing outside: to say something to the user, and to look."""
 _LOOKING = frozenset({_LOOK})
-_LOOKS = frozenset(
-    [
-        "get",
-        "read",
-        "visit",
-        "open",
-        "fetch",
-        "browse",
-        "download",
-        "load",
-        "access",
-        "search",
-        "retrieve",
-    ]
-)
+_LOOKS = {*_FAMILIES[_LOOK].split(), "get", "read", "search", "retrieve"} - {"click", "navigate"}
 """Verbs of tools that look."""
 _FAMILY_OF: Mapping[str, frozenset[str]] = {
     verb: frozenset(name for name, verbs in _FAMILIES.items() if verb in verbs.split())
@@ -191,7 +177,6 @@ def _orders_in(record: str) -> tuple[_Order, ...]:
 
 @lru_cache(maxsize=256)
 def _records(source: str, text: str) -> tuple[_Record, ...]:
-    """The records of a text, and the orders in each."""
     return tuple(
         _Record(source, part, _orders_in(part) if free else ())
         for part, free in _parts(_parsed(text))
@@ -378,7 +363,6 @@ class _Case:
         )
 
     def _asked(self, own: frozenset[str]) -> bool:
-        """Whether the user asked for something of the kind, or to follow what a text says."""
         if not own:
             return True
         text = "\n".join(self.known.memory.said_by_user())
@@ -429,13 +413,11 @@ def _families_of_action(name: str, description: str) -> frozenset[str]:
 
 
 def _kinds_named(words: Iterable[str]) -> frozenset[str]:
-    """The kinds of changes whose objects are among these words."""
     about = set(words)
     return frozenset(kind for kind, named in _NOUNS.items() if about & set(named.split()))
 
 
 def _families_in(text: str) -> frozenset[str]:
-    """The kinds of changes that a text speaks of, in whatever form."""
     words = set(_words(re.sub(r"\bmake sure\b", " ", text, flags=re.IGNORECASE)))
     return _kinds_named(words).union(*map(_families_of_word, words))
 
@@ -484,7 +466,6 @@ def _runs(words: Sequence[str]) -> Iterator[str]:
 
 
 def _read(memory: WorkingMemory, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The texts from outside that working memory holds, each with where it is from."""
     for past in memory.deeds:
         ran = not past.internal and past.status is not ExecutionStatus.NONE
         if ran and past.action not in sources:

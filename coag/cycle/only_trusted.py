@@ -96,7 +96,6 @@ class OnlyTrusted:
         return Verdict.allow()
 
     def _why(self, value: Any, known: JudgedBy) -> str:
-        """Why a value is not trusted."""
         wrote = "the user or the developer wrote"
         if self.sources:
             wrote += f" or {' or '.join(self.sources)} returned"
@@ -110,7 +109,6 @@ class OnlyTrusted:
         return f"stands in nothing that {wrote}{origin}: ask the user to name it"
 
     def _values(self, argument: Any, fields: frozenset[str]) -> Iterator[Any]:
-        """What of an argument must be trusted."""
         for value in leaves_of(argument, fields):
             if not self.links:
                 yield value
@@ -169,10 +167,8 @@ def only_trusted(
         ConfigurationError: No argument is named, or texts are given where names are meant.
     """
     if not arguments or not all(arguments) or not action:
-        raise ConfigurationError(
-            "only_trusted takes an action and at least one of its arguments, e.g. "
-            f"only_trusted('send_mail', 'to'), not {(action, *arguments)!r}."
-        )
+        takes = "only_trusted takes an action and arguments, e.g. only_trusted('send_mail', 'to')"
+        raise ConfigurationError(f"{takes}, not {(action, *arguments)!r}.")
     for name, given in (("sources", sources), ("allow", allow)):
         if isinstance(given, str):
             raise ConfigurationError(f"only_trusted: {name} takes a list of texts, not {given!r}.")
@@ -279,7 +275,6 @@ def _number(written: str) -> Decimal | None:
 
 
 def _came_from(value: Any, memory: WorkingMemory) -> str:
-    """Who named the value, where working memory still has it."""
     texts = [(one.source, one.content) for one in memory.percepts if is_untrusted(one)]
     texts += [(one.action, one.result) for one in memory.deeds if not one.internal]
     plain = comparable(str(value))

@@ -289,7 +289,6 @@ def calls_of(specs: Sequence[ActionSpec]) -> EnumeratedCalls:
 
 
 def _values(schema: Any) -> list[Any]:
-    """The values that an argument may have; none where they cannot be counted."""
     if not isinstance(schema, Mapping):
         return []
     properties = cast("Mapping[str, Any]", schema)

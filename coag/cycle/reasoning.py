@@ -43,7 +43,6 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
 async def _asked(
     context: AnyContext, deps: Deps, *, one_call: bool, choice: DepthChoice | None
 ) -> ReasoningOutcome:
-    """What the model says of the situation and, in one call, what it proposes."""
     native = deps.settings.proposal == "native"
     if one_call:
         drafted = await draft(Phase.REASONING, context, deps)

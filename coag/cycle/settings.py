@@ -152,15 +152,11 @@ class CycleSettings(Value):
     ) -> frozenset[Ablation]:
         depth = info.data.get("depth")
         if "reasoning" in ablations and depth != "full":
-            raise ValueError(
-                f"depth={depth!r} asks for reasoning and candidates in one call, so reasoning "
-                "cannot be left out; use depth='full'"
-            )
+            one_call = f"depth={depth!r} asks for reasoning and candidates in one call"
+            raise ValueError(f"{one_call}, so reasoning cannot be left out; use depth='full'")
         if "evaluation" in ablations and info.data.get("minimum_score", 0) > 0:
-            raise ValueError(
-                f"minimum_score={info.data['minimum_score']} needs the scores of evaluation; "
-                "leave out one of the two"
-            )
+            least = f"minimum_score={info.data['minimum_score']}"
+            raise ValueError(f"{least} needs the scores of evaluation; leave out one of the two")
         return ablations
 
     @field_serializer("ablations", when_used="json")

@@ -109,7 +109,6 @@ class RuleWatchdog:
                     call.watchers.discard(me)
 
     def _sleep(self) -> None:
-        """Waits until there is a call again."""
         self._asleep = True
         if not self._calls:  # one that was added before this line saw nobody asleep
             self._wake.get()
@@ -132,7 +131,6 @@ def _is_traced_now(thread: int) -> bool:
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:
-    """Raises an exception at a thread's next step."""
     raised = ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 

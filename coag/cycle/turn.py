@@ -297,7 +297,6 @@ def _mark_first(percepts: Iterable[Percept]) -> Iterator[Percept]:
 
 
 async def _settle(context: AnyContext, deps: Deps) -> None:
-    """Asks what became of actions of unknown outcome, before the model is asked anything."""
     if context.working_memory.unsettled and not context.working_memory.in_cycle:
         await perceive(await reconcile(context, deps), context, deps)
 

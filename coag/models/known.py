@@ -30,7 +30,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
 """The end of a name that stands for one day's state of a model, or for its newest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KnownModel:
     """What the table says of a model."""
 
@@ -53,15 +53,7 @@ def known_model(provider: str | None, name: object) -> KnownModel | None:
     if models is None or not isinstance(name, str):
         return None
     row = models.get(name) or models.get(_SNAPSHOT.sub("", name))
-    if row is None:
-        return None
-    window, vision, function_calling, structured_output = row
-    return KnownModel(
-        window=window,
-        vision=vision,
-        function_calling=function_calling,
-        structured_output=structured_output,
-    )
+    return None if row is None else KnownModel(*row)
 
 
 def provider_at(url: object) -> str | None:

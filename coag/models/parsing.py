@@ -161,7 +161,6 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _extract(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | None:
-    """The last object in the text that is of the type; else what is wrong with the last."""
     problem: Problem | None = None
     for value in reversed(list(json_objects(raw))):
         found = _validate(value, output_type)
@@ -172,7 +171,6 @@ def _extract(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | 
 
 
 def _repair(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | None:
-    """What json-repair makes of the text from its first brace, or of JSON within a string."""
     text = _THINKING.sub("", raw)
     start = text.find("{")
     if start < 0:
@@ -182,7 +180,6 @@ def _repair(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | N
 
 
 def _unquoted(text: str) -> str | None:
-    """The text within, if the whole answer is one JSON string."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):

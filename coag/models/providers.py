@@ -234,9 +234,9 @@ def _client_class(extra: str) -> Callable[..., ChatCompletionClient]:
     try:
         return getattr(import_module(f"autogen_ext.models.{extra}"), _CLASSES[extra])
     except ImportError as error:
+        lacking = f"This model needs a package that is not installed or does not fit ({error})"
         raise ConfigurationError(
-            f"This model needs a package that is not installed or does not fit ({error}); "
-            f"install the extra: pip install 'coag[{extra}]' "
+            f"{lacking}; install the extra: pip install 'coag[{extra}]' "
             f"(in a checkout: pip install -e '.[{extra}]')."
         ) from error
 
@@ -306,10 +306,8 @@ def _read_component(path: Path) -> dict[str, Any]:
             problem = "there is no such component file"
         raise ConfigurationError(f"{path}: {problem}.") from error
     if not isinstance(described, dict) or "provider" not in described:
-        raise ConfigurationError(
-            f"{path}: no AutoGen component; it must be an object with `provider` and `config`, "
-            "as `client.dump_component().model_dump_json()` writes it."
-        )
+        form = "an object with `provider` and `config`, as `client.dump_component()` gives it"
+        raise ConfigurationError(f"{path}: no AutoGen component: it must be {form}.")
     return cast("dict[str, Any]", described)
 
 
@@ -403,7 +401,6 @@ async def _of_llama_cpp(client: ChatCompletionClient) -> int | None:
 
 
 def _api(client: ChatCompletionClient) -> Any:
-    """What speaks to the server in AutoGen's OpenAI client."""
     return cast("Any", innermost(client))._client
 
 

@@ -74,10 +74,8 @@ def _strict(node: Any, path: str) -> Any:
         return {"$ref": schema["$ref"]}
     is_object = schema.get("type") == "object"
     if is_object and schema.get("additionalProperties", False) is not False:
-        raise ValueError(
-            f"{path} is a free dictionary, which cannot be asked for strictly: "
-            "name its fields in a model, or take it as a string of JSON."
-        )
+        free = f"{path} is a free dictionary, which cannot be asked for strictly"
+        raise ValueError(f"{free}: name its fields in a model, or take a string of JSON.")
     result: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("default", "title"):

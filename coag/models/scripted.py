@@ -108,14 +108,11 @@ _DEFAULT_INFO = capable_info("scripted")
 
 
 class ScriptedModelConfig(BaseModel):
-    """The declarative form of a scripted model."""
+    """The declarative form of a scripted model: its arguments."""
 
     script: Imported
-    """The function that answers."""
     name: str = "scripted"
-    """What the model is called in records."""
     model_info: ModelInfo | None = None
-    """What it claims to be able to do; None for all but vision."""
 
 
 class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
@@ -144,10 +141,8 @@ class ScriptedModel(ModelClient, Component[ScriptedModelConfig]):
     ) -> None:
         super().__init__()
         if not callable(script):
-            raise TypeError(
-                f"A script is a function of the request, not {script!r}. For answers in their "
-                "order give ScriptedModel(scripted_answers([...])) of coag.models."
-            )
+            give = "For answers in their order give ScriptedModel(scripted_answers([...]))."
+            raise TypeError(f"A script is a function of the request, not {script!r}. {give}")
         self.name = name
         self.requests: deque[ScriptedRequest] = deque(maxlen=1_000)
         self.calls = 0
@@ -238,10 +233,8 @@ _WRITABLE = TypeAdapter[list[_Writable]](list[_Writable])
 def _written(answers: list[ScriptedReply | Exception]) -> Any:
     for number, answer in enumerate(answers, 1):
         if not isinstance(answer, str | list | dict):
-            raise ValueError(
-                f"answer {number} is a {type(answer).__name__}, and only texts, JSON objects and "
-                "tool calls can be written down; give the model a function of a module instead"
-            )
+            kind = f"answer {number} is a {type(answer).__name__}, and only texts, JSON objects"
+            raise ValueError(f"{kind} and tool calls can be written down; give a function")
     return _WRITABLE.dump_python(cast("list[_Writable]", answers), mode="json")
 
 
@@ -266,10 +259,9 @@ class ScriptedAnswers:
         """The next answer."""
         if self.given == len(self.answers):
             form = request.schema_name or "text"
-            raise RuntimeError(
-                f"All {len(self.answers)} scripted answers are used up; asked for {form} "
-                f"with {request.last_user_text[-200:]!r}."
-            )
+            asked = f"{form} with {request.last_user_text[-200:]!r}"
+            count = len(self.answers)
+            raise RuntimeError(f"All {count} scripted answers are used up; asked for {asked}.")
         reply = self.answers[self.given]
         self.given += 1
         if isinstance(reply, Exception):
@@ -286,7 +278,6 @@ def scripted_answers(answers: Iterable[ScriptedReply | Exception]) -> ScriptedAn
 
 
 def _plain(answer: ScriptedReply | Exception) -> ScriptedReply | Exception:
-    """The answer in the form that it is also loaded in; a value is the JSON that is sent."""
     if isinstance(answer, BaseModel) and not isinstance(answer, CreateResult):
         return answer.model_dump_json()
     return list(answer) if isinstance(answer, tuple) else answer

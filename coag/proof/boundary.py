@@ -50,10 +50,8 @@ class Boundary(Value):
         """
         match = _FORM.fullmatch(text)
         if match is None or int(match[1]) < 1:
-            raise ConfigurationError(
-                f"{text!r} is no boundary. Write CYCLE.PHASE, e.g. 3.evaluation, or CYCLE alone "
-                "for its retrieval; cycles count from 1."
-            )
+            problem = f"{text!r} is no boundary: write CYCLE.PHASE, e.g. 3.evaluation, or CYCLE"
+            raise ConfigurationError(f"{problem} alone; cycles count from 1.")
         phase = (match[2] or Phase.RETRIEVAL).casefold()
         if phase not in PHASES:
             raise UnknownNameError("phase", phase, PHASES)

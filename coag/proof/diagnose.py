@@ -99,7 +99,6 @@ _BAD_ARGUMENTS = ("validation error", "unparsed", "invalid argument", "field req
 
 
 def _diagnose_plain(cycle: ObservedCycle, failed: dict[str, str]) -> Iterator[Diagnosis]:
-    """The failures of one turn."""
     yield from refused_calls(cycle)
     hook = broken_hook(cycle)
     if hook is not None:

@@ -643,7 +643,6 @@ def _surprise(cycle: ObservedCycle, returned: Return, expected: Facts) -> Diagno
 def _refuted(
     name: str, new: Any, old: ObservedFact, cycle: ObservedCycle, returned: Return
 ) -> Diagnosis:
-    """The diagnosis of a fact that is perceived otherwise than it was believed."""
     cause, reason = _explained(name, new, old, cycle, returned)
     text = f"{name} was {shown(old.value)} and is perceived as {shown(new)}."
     was = f"{name} was {shown(old.value)}."

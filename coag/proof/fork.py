@@ -259,7 +259,6 @@ async def counterfactuals(
 
 
 def _inheriting(past: Past, changes: Changes) -> Changes:
-    """The changes on top of those that the run is a fork with."""
     parent = past.info.parent
     return changes if parent is None else changes.inheriting(parent.changes)
 
@@ -284,7 +283,6 @@ async def _choice(
 
 
 def _stopped(actions: Sequence[str], restored: RestoredRun) -> str:
-    """Why a fork may not act, and what to do about it."""
     why = (
         "the trace does not have the state of the environment there. Give "
         "CoagAgent(environment=...) one that gives its state (snapshot, restore, close) and, in "
@@ -318,10 +316,8 @@ def _notices(
     recalled = {hit.record.id for hit in (retrieval.records if retrieval else ())}
     for record in restored.left_out:
         if record.id in recalled:
-            yield (
-                f"Record {record.id[:12]} was taken out of this cycle's recall, but the phases "
-                f"before {past.boundary.phase.value} had seen it."
-            )
+            name, phase = record.id[:12], past.boundary.phase.value
+            yield f"Record {name} was recalled in this cycle: phases before {phase} had seen it."
     if turns is not None and turns > len(later.inputs):
         yield f"The parent took {len(later.inputs)} later turns: so many can be taken, not {turns}."
     used = dict.fromkeys(
@@ -332,10 +328,8 @@ def _notices(
     others = ", ".join(filter(None, used)) or "none"
     for name in changes.procedures:
         if name not in used:
-            yield (
-                f"No model was asked by procedure {name!r}, so its new text changed nothing. "
-                f"Those that were used: {others}."
-            )
+            unused = f"No model was asked by procedure {name!r}, so its new text changed nothing."
+            yield f"{unused} Those that were used: {others}."
     if later.sensed:
         yield f"{later.sensed} percepts that reached the parent on their own are left out."
     if restored.agent.context.dialogue_source is not None:
@@ -459,10 +453,9 @@ async def _restored(
             except CoagError:
                 raise
             except Exception as error:  # somebody's environment, which may raise anything
-                raise ResumeError(
-                    f"The environment of {past.run.path} cannot be put back into its state at "
-                    f"{past.boundary}: its restore raised {type(error).__name__}: {error}"
-                ) from error
+                problem = f"its restore raised {type(error).__name__}: {error}"
+                where = f"The environment of {past.run.path} cannot be put back to {past.boundary}"
+                raise ResumeError(f"{where}: {problem}") from error
             put_back = True
         memory = await own_memory(built.long_term_memory, records.values(), left_out)
         opened.push_async_callback(memory.close)
@@ -495,7 +488,6 @@ async def _restored(
 async def _records(
     built: CoagAgent, past: Past, later: Later, changes: Changes
 ) -> tuple[dict[str, Record], dict[str, Record]]:
-    """What the fork remembers, and what it does not remember any more."""
     memory = built.long_term_memory
     if built.context.keeps_people_apart:
         memory = await memory.reaching_all()
@@ -517,10 +509,8 @@ async def _model(
     try:
         client = open_model(spec)
     except ConfigurationError as error:
-        raise ConfigurationError(
-            f"{error} For a spec of the run's own, the recipe's factory {recipe.factory!r} must "
-            "take a keyword rebuild and open rebuild.model."
-        ) from error
+        named = f"the recipe's factory {recipe.factory!r} must take a keyword rebuild"
+        raise ConfigurationError(f"{error} For a spec of the run's own, {named}.") from error
     opened.push_async_callback(client.close)
     return {"model_client": client, "models": None}
 
@@ -528,7 +518,6 @@ async def _model(
 def _remains(
     past: Past, later: Later, changes: Changes, left_out: Mapping[str, Record]
 ) -> RecoveredState:
-    """What the agent is restored from; its memory holds the records already."""
     memory, at = past.working_memory, past.at
     retrieval = memory.cognitive_state.retrieval if memory.in_cycle else None
     promised = (later.constraints or ()) if retrieval is None else retrieval.constraints

@@ -93,10 +93,8 @@ class Changes(Value):
         options = [text.partition(" ")[::2] for text in listed]
         models = [value for option, value in options if option == "--model"]
         if self.model is None and models and models[0].endswith(".json"):
-            raise ConfigurationError(
-                f"The run went on with the model of the component file {models[0]!r}, which is not "
-                f"loaded unasked: add --model {models[0]} if you trust it."
-            )
+            unasked = f"The run's model is the component file {models[0]!r}, not loaded unasked"
+            raise ConfigurationError(f"{unasked}: add --model {models[0]} if you trust it.")
         depths = [value for option, value in options if option == "--depth"]
         rules = [value for option, value in options if option == "--without-constraint"]
         return self.model_copy(
@@ -137,10 +135,8 @@ def _procedure(text: str) -> tuple[str, str]:
     meant = [line for line in lines if line == _FENCE]
     meant += [lines[0]] if lines[0].startswith(_FENCE) or lines[0] == _YAML_FENCE else []
     if meant:  # front matter that is not read as such would reach the model
-        raise ConfigurationError(
-            f"{file!r} has a line {meant[0]!r} in its text: front matter is TOML between two lines "
-            f"{_FENCE!r}, of which the first is the file's first line. Correct it, or leave it out."
-        )
+        problem = f"{file!r} has a line {meant[0]!r} in its text: front matter is TOML between two"
+        raise ConfigurationError(f"{problem} lines {_FENCE!r}, the first of which begins the file.")
     return name, text
 
 
@@ -151,10 +147,8 @@ def _setting(text: str) -> tuple[str, JsonValue]:
     try:
         parsed: Any = json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f"The value of {path!r} is no JSON: {value!r}. A text needs quotes: "
-            f"--set '{path}=\"...\"'."
-        ) from error
+        problem = f"The value of {path!r} is no JSON: {value!r}. A text needs quotes"
+        raise ConfigurationError(f"{problem}: --set '{path}=\"...\"'.") from error
     return path, parsed
 
 
@@ -274,10 +268,10 @@ def change_mind(
     pinned = deps.constraints.pin()
     missing = [name for name in promised if name not in pinned and name not in out]
     if missing:
+        names = ", ".join(map(repr, missing))
         raise ConfigurationError(
-            f"{', '.join(map(repr, missing))} was in force there, and the run's recipe does not "
-            "make it. Let the recipe's factory make it, or leave it out: --without-constraint "
-            f"{missing[0]}."
+            f"{names} was in force there, and the run's recipe does not make it: let its factory "
+            f"make it, or leave it out: --without-constraint {missing[0]}."
         )
     versions: dict[str, int] = {}
     for name, text in changes.procedures.items():
@@ -301,7 +295,6 @@ def _with_retrieval(
     versions: Mapping[str, int],
     waited: timedelta,
 ) -> WorkingMemory:
-    """The working memory with the cycle's Retrieval as the changes make it."""
     cognitive = memory.cognitive_state
     was = cognitive.retrieval
     if was is None:

@@ -162,10 +162,8 @@ def read_past(run: RunFolder | Path | str, boundary: Boundary) -> tuple[Past, La
     run = run if isinstance(run, RunFolder) else RunFolder(Path(run))
     info = read_run(run.path)
     if info.kind != "coag":
-        raise ConfigurationError(
-            f"Run {info.id!r} is a plain agent's: it has no phases to go back to. `coag log` shows "
-            "what it did."
-        )
+        problem = f"Run {info.id!r} is a plain agent's: it has no phases to go back to"
+        raise ConfigurationError(f"{problem}; see `coag log`.")
     seq = boundary.seq_in(_entries(run), info)
     past = Past(run=run, info=info, boundary=boundary, seq=seq)
     past.inherit()
@@ -179,10 +177,8 @@ def read_past(run: RunFolder | Path | str, boundary: Boundary) -> tuple[Past, La
             later.take(entry.body)
     memory = past.working_memory
     if memory.in_cycle and REDACTED in str(memory.to_json()):
-        raise ConfigurationError(
-            f"Cycle {boundary.cycle} of run {info.id!r} held a secret that the trace does not "
-            f"keep: fork it at its retrieval ({boundary.cycle}.retrieval)."
-        )
+        secret = f"Cycle {boundary.cycle} of run {info.id!r} held a secret, which no trace keeps"
+        raise ConfigurationError(f"{secret}: fork it at {boundary.cycle}.retrieval.")
     return past, later
 
 
@@ -226,10 +222,8 @@ def memory_of(snapshot: Snapshot) -> WorkingMemory:
     try:
         return WorkingMemory.model_validate(snapshot.working_memory)
     except ValidationError as error:
-        raise ConfigurationError(
-            f"The working memory in the trace's snapshot of cycle {snapshot.cycle} cannot be read: "
-            f"{first_error(error)}."
-        ) from error
+        where = f"The working memory in the snapshot of cycle {snapshot.cycle} cannot be read"
+        raise ConfigurationError(f"{where}: {first_error(error)}.") from error
 
 
 def outcomes_of(memory: WorkingMemory) -> Iterator[Outcome]:
@@ -367,10 +361,9 @@ def record_named(name: str, known: Mapping[str, Record]) -> str:
     if len(matches) == 1 and len(name) >= SHORT_ID_LENGTH:
         return matches[0]
     if matches:
-        raise ConfigurationError(
-            f"{name!r} is no id of a record, nor a short one: give {SHORT_ID_LENGTH} characters or "
-            f"more of: {', '.join(sorted(matches)[:_NAMED])}."
-        )
+        some = ", ".join(sorted(matches)[:_NAMED])
+        what = f"{name!r} is no id of a record: give {SHORT_ID_LENGTH} characters or more"
+        raise ConfigurationError(f"{what} of: {some}.")
     newest = sorted(known.values(), key=lambda record: record.created_at)[-_NAMED:]
     raise UnknownNameError("record at the boundary", name, (record.id for record in newest))
 
@@ -426,7 +419,6 @@ async def _readable(store: RecordStore) -> AsyncGenerator[RecordStore]:
 
 
 def _copied(folder: Path, to: Path) -> bool:
-    """Copies a folder, if it is there."""
     folder = folder.expanduser()
     try:
         return folder.is_dir() and bool(shutil.copytree(folder, to))

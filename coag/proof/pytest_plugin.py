@@ -80,7 +80,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 
 def _problem(item: pytest.Function, place: Path) -> str | None:
-    """What a test fails of, beside its own assertions; None if its runs hold."""
     try:
         if not exempt(item):
             check_runs(place)

@@ -27,7 +27,7 @@ from coag.agent import (
 )
 from coag.context import WorkingMemory
 from coag.cycle import run_turn, write_snapshot
-from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
+from coag.errors import CoagError, ConfigurationError, TraceError
 from coag.memory import revoke_again
 from coag.schema import (
     TRACE_VERSION,
@@ -151,7 +151,7 @@ async def replay(
     sink: CheckingSink
     if info.kind == "plain":
         sink = PlainSink(Tape(records()))
-        await replay_plain(folder, _with_recipe(folder, info), sink, records, trusted)
+        await replay_plain(folder, info, sink, records, trusted)
     else:
         sink = CheckingSink(Tape(records()))
         build = _builder(folder, info, agent, sink, trusted)
@@ -167,11 +167,8 @@ async def replay(
 def _check_version(folder: RunFolder) -> None:
     first = next(read_lines(folder.trace_path), None)
     if first is not None and first.version is not None and first.version < TRACE_VERSION:
-        raise TraceError(
-            folder.trace_path,
-            f"is of version {first.version} of the format, which holds too little for a replay; "
-            "it can be read and verified",
-        )
+        problem = f"is of version {first.version} of the format, which holds too little to replay"
+        raise TraceError(folder.trace_path, f"{problem}; it can be read and verified")
 
 
 # ---- Building the agent, as often as it is needed ----
@@ -184,18 +181,14 @@ def _builder(
     sink: CheckingSink,
     trust: Iterable[str],
 ) -> _Builder:
-    if given is None:
-        _with_recipe(folder, info)
     left = [given]
     model = next(_changed(info.parent, "--model "), None)
 
     async def make() -> CoagAgent:
         if isinstance(given, CoagAgent):
             if not left:
-                raise ConfigurationError(
-                    "Several processes took part in this run, and each needs the agent as it was "
-                    "built: give a function, replay(run, agent=build)."
-                )
+                several = "Several processes took part in this run, each with an agent of its own"
+                raise ConfigurationError(f"{several}: give a function, replay(run, agent=build).")
             left.clear()
             return given
         if given is not None:
@@ -211,18 +204,7 @@ def _builder(
     return make
 
 
-def _with_recipe(folder: RunFolder, info: RunInfo) -> RunInfo:
-    if info.recipe is None:
-        raise ResumeError(
-            f"{folder.path} has no recipe in its run.json, so its agent cannot be built again. "
-            "Give the agent, `replay(run, agent=...)`, or let the next run have one: "
-            "CoagAgent(..., recipe=Recipe(factory='module:function', arguments={...}))."
-        )
-    return info
-
-
 def _changed(parent: Parent | None, option: str) -> Iterator[str]:
-    """The values of an option among the changes of a fork."""
     changes = () if parent is None else parent.changes
     return (change.removeprefix(option) for change in changes if change.startswith(option))
 
@@ -268,7 +250,6 @@ class _Replay:
                 await self._guarded(self._step)
 
     async def _guarded(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Takes a step; what stopped it is in the sink, what it raised is on the tape."""
         before = self.sink.tape.position
         try:
             await step()
@@ -370,7 +351,6 @@ class _Replay:
     # ---- what it does ----
 
     async def _step(self) -> None:
-        """What comes next between turns."""
         process, head = self._process, self.sink.tape.head
         if process is None or head is None:
             return

@@ -171,7 +171,6 @@ class Stage:
         )
 
     def _break_off(self, was: Executed | None, receipt: Receipt) -> None:
-        """Raises what broke an action off, where something did."""
         if receipt.status is ReceiptStatus.CANCELLED:
             raise asyncio.CancelledError
         if was is None or not was.result.startswith(CANCELLED):

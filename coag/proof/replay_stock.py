@@ -112,10 +112,8 @@ async def replay_plain(
     """Replays a plain run as far as the tape goes, or to where the replay differs."""
     build = await build_again(run, Rebuild(purpose="replay"), trust)
     if not callable(build):
-        raise ResumeError(
-            f"The recipe of {run.path} makes a {type(build).__name__}. For the replay of a plain "
-            "run it must give a function of a client, a workbench and a recorder."
-        )
+        made = f"The recipe of {run.path} makes a {type(build).__name__}"
+        raise ResumeError(f"{made}, not a function of a client, a workbench and a recorder.")
     first = next((record for record in records() if isinstance(record, ModelCall)), None)
     if first is None:
         sink.remark("No model was asked, so there is nothing to replay.")
@@ -168,8 +166,6 @@ async def _step(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
 
 
 async def _say(agent: DrivenAgent, text: str, sink: PlainSink) -> None:
-    """Lets the agent take a turn, up to where the original one was cancelled."""
-
     async def turn() -> None:
         await agent.say(text)
 
@@ -193,7 +189,6 @@ def _cancelled_before(records: Sequence[TraceRecord]) -> int | None:
 
 
 def _message(sink: CheckingSink) -> str | None:
-    """The message of the turn: a percept, or the last user message of its first request."""
     percept = next(islice(sink.tape.in_turn(), 1, 2), None)
     if isinstance(percept, Percept):
         return percept.content
@@ -229,15 +224,13 @@ def _driven(
     agent = stock_run(made, recorder, records)
     if agent is None:
         raise ResumeError(
-            f"The recipe of {run.path} makes a {type(made).__name__}. Its function of a client, a "
-            "workbench and a recorder must make a chat agent of AutoGen, or something with the "
-            "methods say(text) and repeat(about, text)."
+            f"The recipe of {run.path} makes a {type(made).__name__}: it must make a chat agent "
+            "of AutoGen, or something with the methods say(text) and repeat(about, text)."
         )
     if not any(isinstance(record, TurnStart) for record in records()):
         raise ResumeError(
-            f"{run.path} was written down without turns, so its agent cannot be driven. Make it a "
-            "RecordedAgent when you record; or drive your program yourself with "
-            "ReplayingClient(run) and ReplayingWorkbench(run)."
+            f"{run.path} was written down without turns: record a RecordedAgent, or drive your "
+            "program yourself with ReplayingClient(run) and ReplayingWorkbench(run)."
         )
     return agent
 
@@ -252,8 +245,6 @@ def _check_written(
     first = next((n for n, one in enumerate(records()) if isinstance(one, ModelCall)), -1)
     if divergence.seq <= first and divergence.record in _WRITTEN_BY_DOUBLES:
         raise ResumeError(
-            f"The agent that the recipe of {run.path} makes does not write down what it asks its "
-            "model, or which tools it lists. "
-            "The function must make it over RecordingClient(client, recorder) and "
-            "RecordingWorkbench(workbench, recorder), as when it was recorded."
+            f"The agent of {run.path} records neither what it asks its model nor its tools: the "
+            "recipe must make it over RecordingClient(client, recorder) and RecordingWorkbench."
         )

@@ -88,10 +88,8 @@ class CandidateRules(Checker):
     def _check_closed(self, but: str) -> Findings:
         if self._closed is not None:
             (seq, cycle), self._closed = self._closed, None
-            yield Rule.EXECUTION.says(
-                f"Cycle {cycle} was closed without acting, as after an interruption, but {but}.",
-                seq,
-            )
+            closed = f"Cycle {cycle} was closed without acting, as after an interruption"
+            yield Rule.EXECUTION.says(f"{closed}, but {but}.", seq)
 
     def on_retrieval(self, record: RetrievalOutcome) -> Findings:
         """Another cycle in the turn was not interrupted."""
@@ -117,10 +115,8 @@ class CandidateRules(Checker):
             drafts = {draft.id: draft for draft in reasoning.drafts}
             for candidate in record.candidates:
                 if drafts.get(candidate.id) != candidate:
-                    yield Rule.CANDIDATE.says(
-                        f"Candidate {shown(candidate.id)} ({candidate.action}) is not what "
-                        "Reasoning drafted."
-                    )
+                    named = f"Candidate {shown(candidate.id)} ({candidate.action})"
+                    yield Rule.CANDIDATE.says(f"{named} is not what Reasoning drafted.")
 
     def on_evaluation(self, record: EvaluationOutcome) -> Findings:
         """Every candidate is judged, on what was proposed, by what is in force."""
@@ -133,9 +129,9 @@ class CandidateRules(Checker):
         by_id = {one.id: one for one in proposal.candidates}
         ids = tuple(one.candidate_id for one in record.evaluations)
         if ids != tuple(one.id for one in proposal.candidates):
+            names = (", ".join(some) or "none" for some in (by_id, ids))
             yield Rule.CANDIDATE.says(
-                f"The candidates {', '.join(by_id) or 'none'} were proposed, and "
-                f"{', '.join(ids) or 'none'} evaluated."
+                "The candidates {} were proposed, and {} evaluated.".format(*names)
             )
         for judged in record.evaluations:
             if judged.candidate_id in by_id:
@@ -150,10 +146,8 @@ class CandidateRules(Checker):
             return
         survivors = [one for one in evaluation.evaluations if one.survived]
         if (record.candidate_id is None) is not (record.decided_by is None):
-            yield Rule.SELECTION.says(
-                f"{shown(record.candidate_id)} was selected, and decided by "
-                f"{shown(record.decided_by)}."
-            )
+            chosen, by = shown(record.candidate_id), shown(record.decided_by)
+            yield Rule.SELECTION.says(f"{chosen} was selected, and decided by {by}.")
         if record.candidate_id is None:
             if survivors:
                 self._must_close = f"{survivors[0].candidate_id} survived and was not selected"
@@ -161,10 +155,8 @@ class CandidateRules(Checker):
         alive = [one.candidate_id for one in survivors]
         dead = [one for one in record.chosen if one not in alive]
         if dead:
-            yield Rule.SELECTION.says(
-                f"{', '.join(dead)} was selected, which did not survive; these did: "
-                f"{', '.join(alive) or 'none'}."
-            )
+            gone = f"{', '.join(dead)} was selected, which did not survive"
+            yield Rule.SELECTION.says(f"{gone}; these did: {', '.join(alive) or 'none'}.")
         elif problem := self._decision_problem(record, survivors):
             yield Rule.SELECTION.says(f"{shown(record.candidate_id)} was selected {problem}.")
 
@@ -194,10 +186,9 @@ class CandidateRules(Checker):
             return
         closing = is_closing(record)
         if self._must_close and not closing:
-            yield Rule.SELECTION.says(
-                f"In cycle {record.cycle} {self._must_close}, which only happens where a cycle "
-                f"is interrupted; but its execution is {record.status} ({shown(record.result)})."
-            )
+            why = f"In cycle {record.cycle} {self._must_close}, as only after an interruption"
+            done = f"its execution is {record.status} ({shown(record.result)})"
+            yield Rule.SELECTION.says(f"{why}; but {done}.")
         if record.status is ExecutionStatus.NONE and closing and self._in_turn:
             self._closed = (self.log.seq, record.cycle)
 
@@ -220,14 +211,12 @@ def _check_arguments(judged: Evaluation, candidate: Candidate) -> Findings:
         mine = cast("dict[str, Any]", written)
         written = {name: value for name, value in mine.items() if name not in completed}
     if REDACTED not in candidate.raw_arguments and not same_json(written, evaluated):
-        yield Rule.CANDIDATE.says(
-            f"Candidate {shown(candidate.id)} was proposed with the arguments "
-            f"{shown(candidate.raw_arguments)} and evaluated with {shown(judged.arguments)}."
-        )
+        raw, given = shown(candidate.raw_arguments), shown(judged.arguments)
+        named = f"Candidate {shown(candidate.id)} was proposed with the arguments {raw}"
+        yield Rule.CANDIDATE.says(f"{named} and evaluated with {given}.")
 
 
 def _completed(evaluation: Evaluation) -> set[str]:
-    """The names of arguments that are not as they were written: the tool completed them."""
     names = {IDEMPOTENCY_KEY}
     reasons = (one.reason for one in evaluation.verdicts if one.constraint == "arguments")
     if (named := next(reasons, "")).startswith(COMPLETED):
@@ -238,27 +227,22 @@ def _completed(evaluation: Evaluation) -> set[str]:
 
 def _check_verdicts(judged: Evaluation, pinned: Sequence[str]) -> Findings:
     """Every constraint in force has judged, up to the first that forbids, and no other one."""
+    named = f"Candidate {shown(judged.candidate_id)}"
     names = [verdict.constraint for verdict in judged.verdicts]
     for name in names:
         if name not in BUILT_IN and name not in pinned:
-            yield Rule.CONSTRAINT.says(
-                f"Candidate {shown(judged.candidate_id)} was judged by {shown(name)}, which "
-                f"is not in force in this cycle ({', '.join(pinned) or 'none is'})."
-            )
+            known = f"not in force in this cycle ({', '.join(pinned) or 'none is'})"
+            yield Rule.CONSTRAINT.says(f"{named} was judged by {shown(name)}, which is {known}.")
     judges = [name for name in names if name in pinned and name not in BUILT_IN]
     wanted = [name for name in pinned if name not in BUILT_IN]
     if judged.survived and judges != wanted:
         missing = [name for name in wanted if name not in judges] or judges
-        yield Rule.CONSTRAINT.says(
-            f"Candidate {shown(judged.candidate_id)} survived, but {', '.join(missing)}, in "
-            "force in this cycle, did not judge it as it should."
-        )
+        lacking = f"{', '.join(missing)}, in force in this cycle"
+        yield Rule.CONSTRAINT.says(f"{named} survived, but {lacking}, did not judge it.")
     elif any(not verdict.allowed for verdict in judged.verdicts[:-1]):
         forbade = judged.rejected_by.constraint if judged.rejected_by else ""
-        yield Rule.CONSTRAINT.says(
-            f"Candidate {shown(judged.candidate_id)} was still judged by {shown(names[-1])} after "
-            f"{shown(forbade)} had forbidden it."
-        )
+        last = f"was still judged by {shown(names[-1])} after {shown(forbade)} had forbidden it"
+        yield Rule.CONSTRAINT.says(f"{named} {last}.")
 
 
 # ---- Intents and receipts: nothing acts but what was selected, once ----
@@ -284,11 +268,9 @@ class EffectRules(Checker):
     def end(self, *, finished: bool) -> Findings:
         """What was begun and is in no outcome may have had its effect."""
         for intent in self._intents.values():
-            yield RuleFinding(
-                Rule.EXECUTION if finished else None,
-                f"Intent {shown(intent.id)} ({intent.action}) is the last that is known: whether "
-                "it had its effect, is not.",
-            )
+            text = f"Intent {shown(intent.id)} ({intent.action}) is the last that is known: whether"
+            rule = Rule.EXECUTION if finished else None
+            yield RuleFinding(rule, f"{text} it had its effect, is not.")
 
     def on_snapshot(self, record: Snapshot) -> None:
         """A cycle that a loaded state replaces is not continued."""
@@ -309,10 +291,9 @@ class EffectRules(Checker):
         if memory is None:
             return
         if memory.phase is not Phase.SELECTION or record.cycle != memory.cycle:
-            yield Rule.INTENT.says(
-                f"Intent {shown(record.id)} of cycle {record.cycle} comes after {memory.phase} of "
-                f"cycle {memory.cycle}; actions run in Execution only."
-            )
+            named = f"Intent {shown(record.id)} of cycle {record.cycle}"
+            after = f"comes after {memory.phase} of cycle {memory.cycle}"
+            yield Rule.INTENT.says(f"{named} {after}; actions run in Execution only.")
             return
         named = f"Intent {shown(record.id)} ({record.action})"
         selection = memory.cognitive_state.selection
@@ -325,14 +306,13 @@ class EffectRules(Checker):
         yield from self._check_settled(record, named)
         for one in self._intents.values():
             if one.candidate_id == record.candidate_id and one.id != record.id:
+                twice = f"by {shown(one.id)} and by {shown(record.id)}"
                 yield Rule.INTENT.says(
-                    f"Candidate {shown(record.candidate_id)} was run twice: by {shown(one.id)} and "
-                    f"by {shown(record.id)}."
+                    f"Candidate {shown(record.candidate_id)} was run twice: {twice}."
                 )
                 return
 
     def _check_settled(self, record: Intent, named: str) -> Findings:
-        """What may have happened already is not begun again before that is known."""
         memory, spec = self._state.memory, self._specs.get(record.action)
         if memory is None or spec is None or spec.read_only or spec.idempotent:
             return
@@ -370,10 +350,8 @@ class EffectRules(Checker):
         if known or record.kind is PerceptKind.SETTLED:  # settled: of an earlier run, perhaps
             return
         if self._state.certain is not None:
-            yield Rule.PERCEPT.says(
-                f"Percept {shown(record.id)} is said to be caused by {shown(record.caused_by)}, "
-                "no intent of this run."
-            )
+            by = f"is said to be caused by {shown(record.caused_by)}"
+            yield Rule.PERCEPT.says(f"Percept {shown(record.id)} {by}, no intent of this run.")
 
     def on_execution(self, record: ExecutionOutcome) -> Findings:
         """Compares an execution with its intents, receipts and percepts."""
@@ -436,33 +414,29 @@ class EffectRules(Checker):
             yield Rule.RECEIPT.says(f"{named} is {done.status}, by its receipt {receipt.status}.")
         open_end = receipt.status in (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED)
         if unknown is not open_end and (returned is not None or open_end):
-            yield Rule.RECEIPT.says(
-                f"The receipt of {named} says {receipt.status}, and what is perceived of it is "
-                f"{'its return' if returned else 'nothing'}."
-            )
+            what = "its return" if returned else "nothing"
+            says = f"The receipt of {named} says {receipt.status}"
+            yield Rule.RECEIPT.says(f"{says}, and what is perceived of it is {what}.")
         if not open_end:
             yield from _check_content(done, receipt, returned, named)
         if returned is not None:
             yield from _check_return(returned, intent, succeeded, named)
 
     def _check_complete(self, record: ExecutionOutcome) -> Findings:
-        """Everything that was begun is in the outcome, and nothing else caused percepts."""
         executed = {one.candidate_id for one in record.executed}
         unknown = {
             one.caused_by for one in record.queued if one.kind is PerceptKind.UNKNOWN_OUTCOME
         }
         for intent in self._intents.values():
             if intent.candidate_id not in executed and intent.id not in unknown:
-                yield Rule.EXECUTION.says(
-                    f"Intent {shown(intent.id)} ({intent.action}) was begun, and is not in the "
-                    "execution."
-                )
+                named = f"Intent {shown(intent.id)} ({intent.action})"
+                yield Rule.EXECUTION.says(f"{named} was begun, and is not in the execution.")
         for percept in record.queued:
             known = percept.caused_by is None or percept.caused_by in self._intents
             if not known and not self._state.foreign:
+                by = f"is said to be caused by {shown(percept.caused_by)}"
                 yield Rule.PERCEPT.says(
-                    f"Percept {shown(percept.id)} is said to be caused by "
-                    f"{shown(percept.caused_by)}, no intent of this cycle."
+                    f"Percept {shown(percept.id)} {by}, no intent of this cycle."
                 )
 
 
@@ -472,7 +446,6 @@ class EffectRules(Checker):
 def _check_as_judged(
     done: Intent | Executed, named: str, cognitive: CognitiveState, rule: Rule
 ) -> Findings:
-    """What is run is what was proposed, with the arguments that were judged."""
     if cognitive.proposal is None or cognitive.evaluation is None:
         return
     for candidate in cognitive.proposal.candidates:
@@ -482,10 +455,8 @@ def _check_as_judged(
         if judged.candidate_id == done.candidate_id and not same_json(
             judged.arguments, done.arguments
         ):
-            yield rule.says(
-                f"{named} was executed with {shown(done.arguments)}, and judged with "
-                f"{shown(judged.arguments)}."
-            )
+            given, judged_with = shown(done.arguments), shown(judged.arguments)
+            yield rule.says(f"{named} was executed with {given}, and judged with {judged_with}.")
 
 
 def _check_mirror(record: ExecutionOutcome) -> Findings:
@@ -506,10 +477,8 @@ def _check_mirror(record: ExecutionOutcome) -> Findings:
         first.arguments,
         first.intent_id,
     ):
-        yield Rule.EXECUTION.says(
-            f"The execution is of {shown(record.action)} ({shown(record.intent_id)}), the "
-            f"first of its batch is {shown(first.action)} ({shown(first.intent_id)})."
-        )
+        own, its = (f"{shown(one.action)} ({shown(one.intent_id)})" for one in (record, first))
+        yield Rule.EXECUTION.says(f"The execution is of {own}, the first of its batch is {its}.")
 
 
 def _check_chosen(executed: Sequence[Executed], selection: SelectionOutcome | None) -> Findings:
@@ -547,7 +516,6 @@ def _check_return(returned: Percept, intent: Intent, succeeded: bool, named: str
 
 
 def _check_answer(record: ExecutionOutcome) -> Findings:
-    """The turn's answer is what the action gave that ended it."""
     if record.response is None:
         if record.ended_by and not record.suspended:
             yield Rule.EXECUTION.says(f"{shown(record.ended_by)} ended the turn without an answer.")

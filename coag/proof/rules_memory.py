@@ -79,15 +79,11 @@ class ProcedureRules(Checker):
             self._texts, self._fresh = {}, {}
         for name, version in self._latest.items() if versions else ():
             if versions.get(name, 0) < version:
-                yield Rule.PROCEDURE.says(
-                    f"Procedure {shown(name)} is in version {versions.get(name)} now, and was in "
-                    f"version {version} before."
-                )
+                now = f"Procedure {shown(name)} is in version {versions.get(name)} now"
+                yield Rule.PROCEDURE.says(f"{now}, and was in version {version} before.")
         if self._in_force not in (None, versions) and state is None:
-            yield Rule.PROCEDURE.says(
-                f"The procedures changed from {shown(self._in_force)} to {shown(versions)}, and "
-                "their texts are missing."
-            )
+            changed = f"from {shown(self._in_force)} to {shown(versions)}"
+            yield Rule.PROCEDURE.says(f"The procedures changed {changed}; their texts are missing.")
         self._in_force, self._ahead, self._written = dict(versions), {}, {}
         if state is not None:
             for name, history in state.procedures.items():
@@ -103,10 +99,8 @@ class ProcedureRules(Checker):
                 f"The versions of procedure {shown(name)} are {shown(numbers)}."
             )
         if in_force not in (None, len(history)):
-            yield Rule.PROCEDURE.says(
-                f"Procedure {shown(name)} has {len(history)} versions, and version {in_force} is "
-                "said to be in force."
-            )
+            has = f"Procedure {shown(name)} has {len(history)} versions"
+            yield Rule.PROCEDURE.says(f"{has}, and version {in_force} is said to be in force.")
         hashes = tuple(map(_text_hash, history))
         before = zip(self._texts.get(name, ()), hashes, strict=False)
         self._texts[name] = hashes
@@ -118,10 +112,8 @@ class ProcedureRules(Checker):
         for number, version in enumerate(history, start=1):
             wrote = self._fresh.pop((name, number), None)
             if wrote is not None and not same_json(dict(wrote), dict(version)):
-                yield Rule.PROCEDURE.says(
-                    f"Version {number} of procedure {shown(name)} is in force otherwise than it "
-                    "was written."
-                )
+                named = f"Version {number} of procedure {shown(name)}"
+                yield Rule.PROCEDURE.says(f"{named} is in force otherwise than it was written.")
 
     def on_retrieval(self, record: RetrievalOutcome) -> Findings:
         """It pins what the cycle began with."""
@@ -129,9 +121,10 @@ class ProcedureRules(Checker):
             return
         odd = set(record.procedures) ^ set(self._in_force)
         if odd and self._in_force:
+            pinned, begun = shown(sorted(record.procedures)), shown(sorted(self._in_force))
+            differ = ", ".join(sorted(odd))
             yield Rule.PROCEDURE.says(
-                f"Pinned are {shown(sorted(record.procedures))}, the cycle began with "
-                f"{shown(sorted(self._in_force))}: {', '.join(sorted(odd))}."
+                f"Pinned are {pinned}, the cycle began with {begun}: {differ}."
             )
         for name, version in record.procedures.items():
             begun = self._in_force.get(name, version)
@@ -153,10 +146,8 @@ class ProcedureRules(Checker):
             )
             return
         if before is not None and version <= before and not self._repeats(name, record):
-            yield Rule.PROCEDURE.says(
-                f"Version {version} of procedure {shown(name)} was written, and version {before} "
-                "was there."
-            )
+            wrote = f"Version {version} of procedure {shown(name)} was written"
+            yield Rule.PROCEDURE.says(f"{wrote}, and version {before} was there.")
         self._written[name] = max(version, self._written.get(name, 0))
         self._fresh[(name, version)] = record.content
 
@@ -213,16 +204,14 @@ class WriteRules(Checker):
         named = shown(record.id)
         selected = list(_selected_in(memory))
         if memory.phase is not Phase.SELECTION:
+            after = f"{memory.phase} of cycle {memory.cycle}"
             yield Rule.WRITTEN.says(
-                f"{named} was written after {memory.phase} of cycle {memory.cycle}; "
-                "actions run in Execution only."
+                f"{named} was written after {after}; actions run in Execution only."
             )
         elif not any(_writes(action, arguments, record) for action, arguments in selected):
             calls = ", ".join(f"{action} {shown(dict(given))}" for action, given in selected)
-            yield Rule.WRITTEN.says(
-                f"{named} was written, and nothing that was selected writes it: "
-                f"{calls or 'nothing was'}."
-            )
+            wrote = f"{named} was written, and nothing that was selected writes it"
+            yield Rule.WRITTEN.says(f"{wrote}: {calls or 'nothing was'}.")
         # One that was superseded and holds again has the cycle in which it was first made.
         if record.cycle != memory.cycle and record.content.get("supersedes") is None:
             yield Rule.WRITTEN.says(
@@ -263,10 +252,8 @@ class WriteRules(Checker):
             if record.memory_scope is not None and is_user_scope(held.scope):
                 yield from _check_person(held, record.memory_scope, "recalled")
             if self._texts.get(held.id, content_id(held.text)) != content_id(held.text):
-                yield Rule.WRITTEN.says(
-                    f"Record {shown(held.id)} was recalled otherwise than it was written: "
-                    f"{shown(held.text)}."
-                )
+                came = f"Record {shown(held.id)} was recalled otherwise than it was written"
+                yield Rule.WRITTEN.says(f"{came}: {shown(held.text)}.")
 
 
 def _check_person(held: Record, scope: str, what: str) -> Findings:
@@ -278,7 +265,6 @@ def _check_person(held: Record, scope: str, what: str) -> Findings:
 
 
 def _selected_in(memory: WorkingMemory) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The actions that were selected in the cycle at work, with their arguments."""
     cognitive = memory.cognitive_state
     if cognitive.selection is None or cognitive.proposal is None or cognitive.evaluation is None:
         return

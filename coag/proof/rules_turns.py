@@ -103,26 +103,20 @@ class StateRules(Checker):
             yield from self._adopt(record)
             return
         if memory.in_cycle:
-            yield Rule.SNAPSHOT.says(
-                f"A snapshot says that a cycle begins, but cycle {memory.cycle} has only come to "
-                f"{memory.phase}."
-            )
+            begun = f"cycle {memory.cycle} has only come to {memory.phase}"
+            yield Rule.SNAPSHOT.says(f"A snapshot says that a cycle begins, but {begun}.")
         difference = _memory_difference(memory, record, old=self._old)
         if difference is not None:
             ours, theirs = ("nothing" if one is None else shown(one) for one in difference[1:])
-            yield Rule.MEMORY.says(
-                f"The snapshot says that working memory's {difference[0]} is {theirs}; the records "
-                f"before it lead to {ours}."
-            )
+            says = f"The snapshot says that working memory's {difference[0]} is {theirs}"
+            yield Rule.MEMORY.says(f"{says}; the records before it lead to {ours}.")
             yield from self._adopt(record)
 
     def _begin_elsewhere(self, record: Snapshot, *, first: bool) -> Findings:
         reason = record.reason
         if not first and reason is not SnapshotReason.LOADED:
-            yield Rule.SNAPSHOT.says(
-                f"A snapshot of reason {shown(reason)} is in the middle of the run; only its "
-                "first one can be that."
-            )
+            where = "is in the middle of the run; only its first one can be that"
+            yield Rule.SNAPSHOT.says(f"A snapshot of reason {shown(reason)} {where}.")
         if reason is SnapshotReason.LOADED and not self._old:
             yield remark("A saved state was loaded here; what led to it is not in this trace.")
         self._ready = self._old  # version 1 does not always show a loaded state
@@ -132,7 +126,6 @@ class StateRules(Checker):
             self.foreign = True
 
     def _adopt(self, record: Snapshot) -> Findings:
-        """Continues from what a snapshot says."""
         try:
             self.memory = WorkingMemory.model_validate(record.working_memory)
         except ValidationError as error:
@@ -166,10 +159,8 @@ class StateRules(Checker):
             for name in sorted(_BY_PERCEIVING):
                 recorded, computed = getattr(record, name), getattr(again, name)
                 if not same_json(recorded, computed):
-                    yield Rule.HOOK.says(
-                        f"Percept {shown(record.id)} is recorded with {name} {shown(recorded)}; "
-                        f"the domain's hook gives {shown(computed)}."
-                    )
+                    named = f"Percept {shown(record.id)} is recorded with {name} {shown(recorded)}"
+                    yield Rule.HOOK.says(f"{named}; the domain's hook gives {shown(computed)}.")
         open_ones = {one.intent_id for one in memory.unsettled}
         unknown = [one for one in record.settles if one not in open_ones]
         nothing = record.kind is PerceptKind.SETTLED and not record.settles
@@ -184,17 +175,17 @@ class StateRules(Checker):
         waiting = next((one for one in memory.queued if one.id == record.id), None)
         if waiting is None:
             if record.kind in _QUEUED_ONLY and not self.uncertain:
+                named = f"Percept {shown(record.id)}, a {record.kind} of {shown(record.source)}"
                 yield Rule.PERCEPT.says(
-                    f"Percept {shown(record.id)}, a {record.kind} of {shown(record.source)}, was "
-                    "brought by no execution, or was perceived before."
+                    f"{named}, was brought by no execution, or perceived before."
                 )
             return
         brought = fields_but(waiting, _BY_PERCEIVING)
         for name, value in fields_but(record, _BY_PERCEIVING).items():
             if not same_json(brought[name], value):
+                came = f"was brought with {name} {shown(brought[name])}"
                 yield Rule.PERCEPT.says(
-                    f"Percept {shown(record.id)} was brought with {name} {shown(brought[name])} "
-                    f"and perceived with {shown(value)}."
+                    f"Percept {shown(record.id)} {came} and perceived with {shown(value)}."
                 )
 
     def _all_perceived(self, before: str) -> Findings:
@@ -229,17 +220,17 @@ class StateRules(Checker):
         cycle = self.memory.cycle + (expected is Phase.RETRIEVAL)
         if (record.phase, record.cycle) != (expected, cycle):
             if not (self.uncertain and self.memory.phase is None):
-                yield Rule.PHASE.says(
-                    f"{record.phase} of cycle {record.cycle} is recorded where {expected} of cycle "
-                    f"{cycle} must come next."
+                here, due = (
+                    f"{record.phase} of cycle {record.cycle}",
+                    f"{expected} of cycle {cycle}",
                 )
+                yield Rule.PHASE.says(f"{here} is recorded where {due} must come next.")
             self._skip_to(record, self.memory)
         if isinstance(record, ExecutionOutcome):
             self._drop_strangers(self.memory)
         self.memory = self.memory.commit(record)
 
     def _skip_to(self, record: Outcome, memory: WorkingMemory) -> None:
-        """Makes the memory one to which the outcome can be committed."""
         self.uncertain = True
         before = PHASES.index(record.phase) - 1
         changes: dict[str, Any] = {
@@ -287,10 +278,9 @@ def _memory_difference(
 def check_patch(record: Percept) -> Findings:
     """Only what a domain's hook reads changes the perceptual state."""
     if record.state_patch and record.kind not in HOOKED:
-        yield Rule.PERCEPT.says(
-            f"Percept {shown(record.id)}, a {record.kind}, changed the perceptual state by "
-            f"{shown(record.state_patch)}; messages and impasses may not."
-        )
+        changed = f"changed the perceptual state by {shown(record.state_patch)}"
+        named = f"Percept {shown(record.id)}, a {record.kind}"
+        yield Rule.PERCEPT.says(f"{named}, {changed}; messages and impasses may not.")
 
 
 def is_closing(outcome: ExecutionOutcome) -> bool:
@@ -343,8 +333,7 @@ class TurnRules(Checker):
             yield Rule.TURN.says(f"Turn {turn} follows turn {before}.")
         elif before is not None and turn > before + 1:
             yield remark(
-                f"Turn {turn} follows turn {before}: what is between could not be recorded, or "
-                "was never begun."
+                f"Turn {turn} follows turn {before}: others were not recorded, or not begun."
             )
         yield from self._check_cycle(record)
         self._turn, self._open, self._bare, self._response = turn, True, True, None
@@ -363,9 +352,9 @@ class TurnRules(Checker):
                 yield Rule.TURN.says(text)
             interrupted = record.reason in ("cancelled", "error")
             if response is not None and not interrupted and not same(record.response, response):
+                ended, answer = shown(record.response), shown(response)
                 yield Rule.TURN.says(
-                    f"Turn {record.turn} ends with {shown(record.response)}; the agent's answer "
-                    f"was {shown(response)}."
+                    f"Turn {record.turn} ends with {ended}; the answer was {answer}."
                 )
         self._turn, self._open, self._bare = record.turn, False, False
 
@@ -410,10 +399,8 @@ class CallRules(Checker):
         self._calls = []
         for kind, known in self._counts.items() if record.ids else ():
             if (count := record.ids.get(kind, 0)) < known:
-                yield Rule.SNAPSHOT.says(
-                    f"The snapshot says that {count} ids of {shown(kind)} had been given; there "
-                    f"were {known} before it."
-                )
+                given = f"The snapshot says that {count} ids of {shown(kind)} had been given"
+                yield Rule.SNAPSHOT.says(f"{given}; there were {known} before it.")
         self._counts |= record.ids
 
     def on_note(self, record: Note) -> None:
@@ -432,10 +419,8 @@ class CallRules(Checker):
         phase = phase_after(memory.phase)
         cycle = memory.cycle + (phase is Phase.RETRIEVAL)
         if phase is Phase.EXECUTION or (record.phase, record.cycle) != (phase, cycle):
-            yield Rule.MODEL_CALL.says(
-                f"Call {shown(record.id)} is of {record.phase} in cycle {record.cycle}; it was "
-                f"recorded in {phase} of cycle {cycle}."
-            )
+            named = f"Call {shown(record.id)} is of {record.phase} in cycle {record.cycle}"
+            yield Rule.MODEL_CALL.says(f"{named}; it was recorded in {phase} of cycle {cycle}.")
 
     def on_outcome(self, record: Outcome) -> Findings:
         """The outcome's usage is the sum of its calls."""
@@ -446,10 +431,9 @@ class CallRules(Checker):
         used, of_cycle = usage_of(calls), f"{record.phase} of cycle {record.cycle}"
         again = 0 if record.usage == used else self._asked_again(record, calls)
         if again:
-            yield remark(
-                f"{again} model calls of {record.phase} in cycle {record.cycle} are in no "
-                "outcome: the phase was interrupted and begun again, or they were added."
-            )
+            calls = f"{again} model calls of {record.phase} in cycle {record.cycle}"
+            why = "the phase was interrupted and begun again, or they were added"
+            yield remark(f"{calls} are in no outcome: {why}.")
         elif record.usage != used:
             wrong = Rule.USAGE.says(
                 f"{of_cycle} has the usage {_words(record.usage)}; its model calls used "
@@ -595,24 +579,19 @@ class PlainRules(Checker):
             return
         receipt = self._ended.pop(record.caused_by or "", None)
         if receipt is None:
-            yield Rule.PERCEPT.says(
-                f"Percept {shown(record.id)} is the return of {shown(record.caused_by)}, which "
-                "has not ended, or was perceived before."
-            )
+            named = f"Percept {shown(record.id)} is the return of {shown(record.caused_by)}"
+            yield Rule.PERCEPT.says(f"{named}, which has not ended, or was perceived before.")
         elif not same(record.content, receipt.content) or receipt.status in _UNKNOWN:
-            yield Rule.RECEIPT.says(
-                f"The receipt of {shown(receipt.intent_id)} says {receipt.status}, "
-                f"{shown(receipt.content)}; what is perceived of it {shown(record.content)}."
-            )
+            says = f"The receipt of {shown(receipt.intent_id)} says {receipt.status}"
+            content, perceived = shown(receipt.content), shown(record.content)
+            yield Rule.RECEIPT.says(f"{says}, {content}; what is perceived of it {perceived}.")
 
 
 def check_same_cycle(record: Receipt, intent: Intent) -> Findings:
     """A receipt is of its intent's cycle."""
     if record.cycle != intent.cycle:
-        yield Rule.RECEIPT.says(
-            f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of cycle "
-            f"{intent.cycle}."
-        )
+        of = f"The receipt of {shown(intent.id)} is of cycle {record.cycle}"
+        yield Rule.RECEIPT.says(f"{of}, its intent of cycle {intent.cycle}.")
 
 
 def _allows(verdict: object) -> bool:

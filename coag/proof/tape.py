@@ -526,7 +526,6 @@ def _kind(record: TraceRecord) -> str:
 
 
 def _brief(record: TraceRecord) -> str:
-    """A record in a few words."""
     body = record.model_dump(mode="json", exclude={"record", "at", "messages", "working_memory"})
     return f"{_kind(record)} {clip(json.dumps(body, ensure_ascii=False, default=str), _SHOWN)}"
 
@@ -565,7 +564,6 @@ def cancelled_in(records: Sequence[TraceRecord]) -> bool:
 
 
 def _cancelled_end(records: Sequence[TraceRecord]) -> TurnEnd | None:
-    """The end of a turn's records, where it was cancelled."""
     end = records[-1] if records else None
     return end if isinstance(end, TurnEnd) and end.reason == "cancelled" else None
 

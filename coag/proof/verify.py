@@ -131,10 +131,8 @@ def check_info(folder: RunFolder, info: RunInfo, read: ReadTrace) -> Findings:
         return
     fields = info_fields(folder.info_path) or {}
     if closing_hash(fields, seal.records, seal.hash, remembered) != seal.closing:
-        yield Rule.SEAL.says(
-            "What was sealed at the run's end has changed: what run.json says (agent, model, "
-            "seed, settings, times, result), its seal, or remembered.jsonl."
-        )
+        sealed = "what run.json says (agent, model, settings, times, result), or remembered.jsonl"
+        yield Rule.SEAL.says(f"What was sealed at the run's end has changed: {sealed}.")
 
 
 def _check_unclosed(info: RunInfo, read: ReadTrace) -> Findings:
@@ -152,10 +150,8 @@ def check_anchors(folder: RunFolder, info: RunInfo, read: ReadTrace, anchors: An
     """Compares a run with a noted hash, a signature and a witness, where they are given."""
     closing = info.seal.closing if info.seal else ""
     if anchors.head is not None and anchors.head not in {read.head, closing} - {""}:
-        yield Rule.SEAL.says(
-            f"The run was to end with the hash {shown(anchors.head)}; it ends with "
-            f"{shown(closing or read.head)}."
-        )
+        wanted, ends = shown(anchors.head), shown(closing or read.head)
+        yield Rule.SEAL.says(f"The run was to end with the hash {wanted}; it ends with {ends}.")
     elif anchors.head is not None and closing and anchors.head == read.head:
         yield remark("The noted hash is that of the last line: it does not cover run.json.")
     name = folder.path.resolve().name
@@ -184,7 +180,6 @@ def _ends_whole(trace: Path) -> bool:
 
 
 def _repeated(path: Path) -> str | None:
-    """A field that a JSON file has more than once in one object."""
     problems: list[str] = []
 
     def look(pairs: Iterable[tuple[str, Any]]) -> None:
@@ -288,10 +283,8 @@ class PageRules(Checker):
                 yield Rule.PAGE.says(f"The page cycles/{place} {what}.")
         missing = [place for place in sorted(self._missing) if not self._is_settled(place)]
         if missing and self._gaps:
-            yield remark(
-                f"{len(missing)} pages are missing or cut off, as where a process was killed, "
-                f"from cycles/{missing[0]} on."
-            )
+            cut = f"{len(missing)} pages are missing or cut off, as where a process was killed"
+            yield remark(f"{cut}, from cycles/{missing[0]} on.")
         else:
             for place in missing:
                 yield Rule.PAGE.says(f"The page cycles/{place} is missing or no JSON.")
@@ -495,10 +488,9 @@ def _check_seal(info: RunInfo, read: ReadTrace) -> Findings:
     if not read.whole:
         yield Rule.SEAL.says("Something was added after the last line of a sealed trace.")
     if (seal.records, seal.hash) != (read.records, read.head):
-        yield Rule.SEAL.says(
-            f"run.json seals {seal.records} records that end with the hash {shown(seal.hash)}; the "
-            f"trace has {read.records} and ends with {shown(read.head)}."
-        )
+        sealed = f"run.json seals {seal.records} records that end with the hash {shown(seal.hash)}"
+        ends = f"the trace has {read.records} and ends with {shown(read.head)}"
+        yield Rule.SEAL.says(f"{sealed}; {ends}.")
 
 
 # ---- Records in RAM ----

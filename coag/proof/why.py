@@ -288,7 +288,6 @@ def _read(
 
 
 def _is_own(record: TraceRecord, cycle: int, *, begun: bool) -> bool:
-    """Whether a record belongs to a cycle, or was perceived before it."""
     match record:
         case Percept():
             return not begun
@@ -321,7 +320,6 @@ def _procedure(name: str, version: int, histories: _Histories) -> ProcedureUsed:
 
 
 def _explain_plain(info: RunInfo, records: Iterable[TraceRecord], turn: int) -> Explanation:
-    """What a turn's actions rested on."""
     last, acted = 0, False
     own: list[TraceRecord] = []
     before: list[Percept] = []
@@ -335,10 +333,8 @@ def _explain_plain(info: RunInfo, records: Iterable[TraceRecord], turn: int) -> 
         elif current < turn and isinstance(record, ModelCall | Intent | TurnEnd):
             before.clear()
     if last == 0 and acted:
-        raise ConfigurationError(
-            f"Run {info.id!r} is a plain agent's and was written down without turns. `coag log` "
-            "shows it; a RecordedAgent around the agent writes its turns, too."
-        )
+        problem = f"Run {info.id!r} is a plain agent's and was written down without turns"
+        raise ConfigurationError(f"{problem}, as a RecordedAgent writes them: see `coag log`.")
     if not own or turn < 1:
         what = "no turn yet" if last == 0 else f"turns up to {last}"
         raise ConfigurationError(f"Run {info.id!r} is a plain agent's and has {what}: no {turn}.")

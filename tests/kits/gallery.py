@@ -22,7 +22,7 @@ from coag.proof import Changes, fork
 from coag.tracing import RunFolder, list_runs, read_run
 
 from .hostile import hostile_run
-from .lies import a_dead_candidate_selected, executed_arguments_changed
+from .lies import LIES
 from .porters import scholar
 from .tampering import bodies_of, forge, honest_run
 from .tracked import cycles_of, written_run
@@ -136,7 +136,8 @@ async def _taught(logs: Path) -> RunFolder:
 def _forge(run: Path) -> None:
     """Records of two things which cannot have happened, sealed again."""
     bodies = bodies_of(run)
-    executed_arguments_changed(bodies)
-    a_dead_candidate_selected(bodies)
+    for one in LIES:
+        if one.name in ("executed_arguments_changed", "a_dead_candidate_selected"):
+            one.tell(bodies)
     forge(run, bodies)
     assert json.loads((run / "run.json").read_text())["seal"] is not None

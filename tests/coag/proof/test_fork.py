@@ -541,7 +541,7 @@ async def test_within_a_cycle_that_held_a_secret_a_run_cannot_be_forked(
         bodies[place(bodies, record="outcome", phase="reasoning", cycle=2)]["situation"] = REDACTED
 
     run = edited(own_berries, secret)
-    with pytest.raises(ConfigurationError, match=r"held a secret .*\(2\.retrieval\)"):
+    with pytest.raises(ConfigurationError, match=r"held a secret.*fork it at 2\.retrieval"):
         await fork(run, "2.selection")
     assert (await fork(run, "2.retrieval")).fork_cycles
 
