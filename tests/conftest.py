@@ -1,8 +1,9 @@
 """What holds for every test: no network beyond this machine, no keys, no telemetry."""
 
+import gc
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from ipaddress import ip_address
 from typing import Any
 
@@ -19,6 +20,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coag"))
 
 _LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost", ""})
 _UNWANTED_ENDINGS = ("_API_KEY", "_API_BASE", "_BASE_URL", "_proxy", "_PROXY")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected lasts: to look for garbage among it would take half of the time.
+
+    It is left out of later searches, too.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class NetworkRefusedError(RuntimeError):
