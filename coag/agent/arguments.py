@@ -50,9 +50,9 @@ MemoryArgument = str | Path | LongTermMemory | Memory | Sequence[Memory]
 """Long-term memory: a folder, a Chroma server's URL, `":memory:"` for one in RAM, one of ours, or
 AutoGen memories."""
 DEFAULT: Any = ...
-"""Stands for the default of `CycleSettings`."""
+"""Means the default of `CycleSettings`."""
 EARLIER: Mapping[str, str] = {"selection": "model", "prompts": "whole"}
-"""Settings whose defaults were others, as runs have them that do not name them."""
+"""Settings with their earlier defaults, for runs that do not name them."""
 
 # ---- What an argument may be ----
 

@@ -147,7 +147,7 @@ class Mind:
         )
 
     def continue_as(self, configuration: Mapping[str, Any]) -> None:
-        """Goes on with the settings of the run, where this one's are defaults that have changed."""
+        """Takes the settings of the run, where this one's are defaults that have changed."""
         recorded = self.arguments.recorded_defaults(configuration)
         settings = self.deps.settings.model_copy(update=recorded)
         self.deps = replace(self.deps, settings=settings)

@@ -1,9 +1,9 @@
 """Delegation: an agent as a tool to which other agents give goals, in process or over MCP.
 
-Each goal becomes an activity of the agent, and a tool that stands for it: its `status` is a
-property, its end a signal. Who delegates waits as for any tool, and each side may be killed
-meanwhile: what these tools say follows from the agent's store, so that after a restart they say
-the same under the same ids.
+Each goal becomes an activity of the agent, and a tool that represents it: its `status` is a
+property, its end a signal. The delegating agent waits as for any tool. Each side may be killed
+meanwhile: these tools show what the agent's store holds, so that after a restart they show the
+same under the same ids.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ GoalEnd = Literal["done", "failed", "cancelled"]
 
 
 class DelegatedGoal(EnhancedTool):
-    """Stands for one goal that was delegated to an agent.
+    """Represents one goal that was delegated to an agent.
 
     Args:
         activity: The agent's activity for it; its id is the tool's.
@@ -85,8 +85,8 @@ class DelegatedGoal(EnhancedTool):
 class DelegateTool(EnhancedTool):
     """Takes goals for an agent, which pursues each one by itself and says when it has ended.
 
-    Add it to a workspace in a running event loop: it starts the agent, and whatever was delegated
-    to it before goes on. Give other agents a connection to that workspace, or serve it.
+    Add it to a workspace in a running event loop: it starts the agent, which
+    continues its earlier goals. Give other agents a connection to that workspace, or serve it.
 
     Args:
         agent: Pursues the goals. It needs a folder if they are to outlive its process.
@@ -139,7 +139,7 @@ class DelegateTool(EnhancedTool):
         return own.model_copy(update={"description": words})
 
     def added(self) -> None:
-        """Says again what has become of earlier goals, and lets the agent go on with them."""
+        """Shows again what has become of earlier goals, and lets the agent continue them."""
         for one in self._kept():
             self._show(one)
         self._follow()
@@ -240,7 +240,7 @@ class DelegateTool(EnhancedTool):
             raise OperationRefusedError(f"agent {self._agent.name!r}: {error}") from error
 
     def _name(self, key: str) -> str:
-        """The activity of a call, and the tool that stands for it: the same for the same key."""
+        """The activity of a call, and the tool that represents it: the same for the same key."""
         return f"{self.id}_{content_id(self.id, key)[:_DIGITS]}"
 
     def _kept(self) -> list[Activity]:

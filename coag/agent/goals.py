@@ -39,7 +39,7 @@ class SignalGoal(Value):
     """Unique within the agent."""
     on: OnSignal
     goal: str = Field(min_length=1)
-    """What to do; `{data}` stands for the signal's name and payload as JSON. A goal with it has
+    """What to do; `{data}` is replaced by the signal's name and payload as JSON. Such a goal has
     text from outside in it, and is trusted as such."""
     priority: Priority = 0
 
@@ -70,7 +70,7 @@ def goal_of(messages: Sequence[BaseChatMessage]) -> tuple[str, Trust]:
 
 
 def check_goals(goals: Sequence[Goal | Intentions]) -> None:
-    """Refuses goals that could not be told apart.
+    """Refuses goals that have the same name.
 
     Raises:
         ConfigurationError: Two of them have the same name.
@@ -175,7 +175,7 @@ class GoalSetter:
                 return
 
     async def _look_after_others(self) -> None:
-        """Sets the goals of signals that another worker has delivered, and died."""
+        """Sets the goals of signals that another worker delivered before it was killed."""
         while True:
             await asyncio.sleep(_LOOK_AGAIN)
             self.look()

@@ -43,8 +43,8 @@ EXPERIENCE_CHARACTERS = 2_000
 _CALL_CHARACTERS = 160
 _FAILING = ("impasses", "budget", "actions", "error", "cancelled")
 """Reasons of a turn's end that end the activity, too."""
-_GOING_ON = ("suspended", "cancelled", "error")
-"""Reasons of a turn's end behind which a rebuilt agent goes on."""
+_CONTINUED = ("suspended", "cancelled", "error")
+"""Reasons of a turn's end after which a rebuilt agent continues."""
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ def goal_message(activity: Activity) -> TextMessage:
 
 
 class ActivityEvents:
-    """What activities show on their way, for whoever follows one."""
+    """What activities show while they run, for callers that follow one."""
 
     def __init__(self) -> None:
         self._queues: dict[str, list[asyncio.Queue[Shown | None]]] = {}
@@ -238,7 +238,7 @@ class ActivityMinds:
             if run.held:  # by a worker that was taken for dead, and is not yet
                 raise StepDelayedError(f"Another process has not let go of {str(run.path)!r}.")
             ended = await agent.continue_run(run)
-            if ended is not None and ended.reason not in _GOING_ON:
+            if ended is not None and ended.reason not in _CONTINUED:
                 live.ended = ended
         if not live.memory.in_cycle:
             live.cycle = live.memory.cycle
@@ -272,7 +272,7 @@ def _after_turn(live: LiveActivity, reason: str, text: str, tokens: int = 0) -> 
         return Step(end=ActivityEnd.DONE, result=text, tokens=tokens)
     if reason in _FAILING and not (reason == "impasses" and module.was_preempted):
         return Step(end=ActivityEnd.FAILED, result=text, tokens=tokens)
-    return Step(tokens=tokens)  # the bound of a turn, not of the activity: its next turn goes on
+    return Step(tokens=tokens)  # the bound of a turn, not of the activity, which continues
 
 
 # ---- What an ended activity leaves: an experience that later ones recall (thesis, 5.2.3) ----
@@ -304,7 +304,7 @@ async def _remember(activity: Activity, step: Step, live: LiveActivity) -> None:
             metadata={"succeeded": done, "steps": activity.steps + step.cycles},
             event=event,
         )
-    except CoagError as error:  # what the activity came to holds all the same
+    except CoagError as error:  # the activity's result is valid all the same
         _LOG.warning("Activity %r leaves no experience: %s", activity.id, error)
 
 

@@ -91,7 +91,7 @@ class ReplayDoubles:
     configuration: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the run was recorded with; it takes the place of defaults that have changed since."""
     proposal: str | None = None
-    """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
+    """What `proposal="auto"` chose, for a model that is not here; None if that is not known."""
     remembering: bool = True
     """Whether the run offered actions to remember events and facts."""
     rewriting: bool = True

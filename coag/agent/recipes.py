@@ -89,7 +89,7 @@ def takes_rebuild(recipe: Recipe, run: Path, trust: Iterable[str] = ()) -> bool:
 
 
 def refuse_activity(info: RunInfo, run: Path) -> None:
-    """Refuses to build the agent of an activity: what its tools told is not all in the trace.
+    """Refuses to build the agent of an activity: not all that its tools sent is in the trace.
 
     Raises:
         ResumeError: The run is that of a situated agent's activity.

@@ -370,7 +370,7 @@ class SituatedAgent(BaseChatAgent, ActivityControl, Component[SituatedAgentConfi
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """Texts: what an activity came to, or its id."""
+        """Texts: the result of an activity, or its id."""
         return (TextMessage,)
 
     async def on_messages(

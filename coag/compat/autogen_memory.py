@@ -229,7 +229,7 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
     What is recalled for the last request is shown in the model's context as one user message,
     delimited and labelled as data. The next turn's takes its place; there is never a second
     one, nor a system message. Its component says where the memory is stored, not what it holds:
-    one in RAM is loaded empty. Where the memory has dynamics, gists stand for old texts, and each
+    one in RAM is loaded empty. Where the memory has dynamics, gists replace old texts, and each
     line says how old and how sure it is; see docs/memory-dynamics.md.
 
     Args:

@@ -76,8 +76,8 @@ class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
         settings: How names are recognised and how much is kept.
         dynamics: How the state changes by itself, e.g. `DynamicsSettings.all_on()`; None for not
             at all: the state then grows with all that is added.
-        archive: Where goals and things rest that left, until they are mentioned again; None loses
-            them.
+        archive: Where goals and things that left are stored, until they are mentioned again; None
+            loses them.
         state: The state to continue from; None for a new one.
 
     Raises:

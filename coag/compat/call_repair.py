@@ -26,7 +26,7 @@ from coag.schema import estimate_tokens
 
 
 UNKNOWN_RESULT = "This call was interrupted. It may or may not have had its effect."
-"""Stands for the result of a call that got none."""
+"""Used as the result of a call that got none."""
 
 
 def legal_dialogue(messages: Sequence[LLMMessage], *, one_system: bool) -> list[LLMMessage]:

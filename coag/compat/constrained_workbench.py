@@ -312,7 +312,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         return WorkbenchState(inner=inner, **await self._guard.save_state()).model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state.
+        """Continues from a saved state.
 
         Raises:
             StateError: It is none of a workbench like this one.

@@ -252,7 +252,7 @@ def error_of(call: ModelCall) -> ModelCallError:
 
 
 def ended_as(call: ModelCall) -> Literal["text", "calls", "nothing", "raised", "cancelled"]:
-    """What a request came to; an error may also come of an unusable answer."""
+    """How a request ended; an error may also come from an unusable answer."""
     if call.given is not None:
         return call.given.ended
     if call.error and not (call.raw or call.tool_calls or call.finish_reason):

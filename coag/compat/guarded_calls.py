@@ -79,7 +79,7 @@ ResultT = TypeVar("ResultT", bound=ToolResult)
 
 
 class GuardedResult(ToolResult):
-    """What a guarded call came to."""
+    """The result of a guarded call."""
 
     may_have_happened: bool = False
     """Whether an error leaves open what the tool did: it was late, lost or cancelled."""
@@ -171,7 +171,7 @@ class JudgedCall:
 
     evaluation: Evaluation
     refusal: str
-    """What the model is told where a rule forbids it; empty where none does."""
+    """The answer to the model where a rule forbids it; empty where none does."""
 
 
 @dataclass(slots=True)

@@ -158,7 +158,7 @@ _NAMED = 200
 
 
 class McpToolResult(ToolResult):
-    """What a call of an MCP tool came to.
+    """The result of a call of an MCP tool.
 
     Its images are there as `ImageResultContent`; as text each is `[image]`, after a line that
     describes it, where AutoGen would write out all its bytes.

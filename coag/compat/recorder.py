@@ -111,7 +111,7 @@ SCHEMAS_NOTE = "tools"
 """The sort of note that holds schemas that say more, or less, than an `ActionSpec`."""
 _IN_SPEC = ("name", "description", "parameters")
 _SAME = True
-"""Stands in that note for those of them that are as in the spec."""
+"""Written in that note for each of them that is as in the spec."""
 
 
 class ListedTools:

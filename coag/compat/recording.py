@@ -231,7 +231,7 @@ class RecordingWorkbench(StaticStreamWorkbench):
         cancellation_token: CancellationToken | None = None,
         call_id: str | None = None,
     ) -> ToolResult:
-        """Calls the tool, and writes down what it comes to."""
+        """Calls the tool, and records the result."""
         attempt = self._begin(name, arguments, call_id)
         if attempt is None:
             return _not_run(name)

@@ -452,7 +452,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
             raise ConfigurationError(
                 f"{what}: record it with RecordingWorkbench, or leave them out."
             )
-        # An agent answers calls of tools that there are not by itself: they come to no workbench.
+        # An agent itself answers calls of tools that do not exist: they reach no workbench.
         calls = {number: call for number, call in calls.items() if call.intent.action in listed}
         self._tape = ExchangeTape(
             "tool call", calls, lambda call: _compared(call.intent.action, call.intent.arguments)

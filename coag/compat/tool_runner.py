@@ -395,7 +395,7 @@ class ToolRunner:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""
         ask: Any = effects_of(self._by_name.get(action.action)).reconcile
         if ask is None:
-            if self.home(action.action) is None:  # nothing is listed yet: a run goes on
+            if self.home(action.action) is None:  # nothing is listed yet: a run is continued
                 await self.specs()
             ask = getattr(self.home(action.action), "reconcile", None)
         if ask is None:

@@ -44,7 +44,7 @@ class StatelessWorkbench(Workbench):
         """Nothing is to be started."""
 
     async def stop(self) -> None:
-        """Nothing is to be stopped: whoever made connections closes them."""
+        """Nothing is to be stopped: connections are closed where they were made."""
 
     async def reset(self) -> None:
         """There is no state here."""

@@ -257,7 +257,7 @@ def parse_arguments(
     if levels(parsed) > LEVELS:
         return None, _forbid(f"the arguments have more than {LEVELS} levels of lists and objects")
     arguments = cast("dict[str, Any]", parsed)
-    if spec.idempotency_key:  # whoever runs it gives the key
+    if spec.idempotency_key:  # the key is given when it is run
         arguments.pop(IDEMPOTENCY_KEY, None)
     problem = "" if ready(arguments) else value_fault(arguments, _key(spec.parameters))
     return (None, _forbid(problem)) if problem else (arguments, FIT)

@@ -469,9 +469,9 @@ class Approvals:
 
         They are asked about at once, and each on its own. Where nobody denied it, the verdict
         is valid for the moment of the return: nothing is awaited between that and the last look
-        at whether every approval is still valid. Who waited has to ask the constraints again: the
-        state may be another one by now. Whoever waits for anything else before one runs asks its
-        decision again.
+        at whether every approval is still valid. A caller that waited asks the constraints again:
+        the state may have changed. A caller that waits for anything else before an action runs
+        asks its decision again.
 
         Args:
             wanted: Each action, with the reason and the effect that the model gives, and what

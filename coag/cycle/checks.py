@@ -171,7 +171,7 @@ _NOBODY = "it is not known whom you serve, so there is nobody to remember it for
 OFFER = "offer"
 """Id of a candidate that nobody proposed: a call that is judged before it is offered."""
 _NO_KEY = "0" * 32
-"""Stands for an idempotency key until the rest of the arguments is known."""
+"""Used as idempotency key until the other arguments are known."""
 _IN_FORCE = Verdict(allowed=True, constraint=IN_FORCE)
 _PROJECTED = Verdict(allowed=True, constraint=PROJECTION)
 
@@ -293,9 +293,9 @@ def _may_run_now(
 
 
 def _person_problem(ready: Candidate, context: AnyContext) -> str:
-    """Why it may not be remembered for, or answered to, whom the agent serves now; else empty.
+    """Why it may not be remembered for, or answered to, the person served now; else empty.
 
-    Nor is anything remembered for nobody. Whoever logs in where nobody was known may be answered.
+    Nothing is remembered while nobody is served. A person who logs in then may be answered.
     Once it is perceived that somebody else is served, nothing of this cycle may act.
     """
     memory = context.working_memory

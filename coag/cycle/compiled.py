@@ -191,7 +191,7 @@ class CompiledProcedures:
             self._take_execution(event)
 
     async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
-        """Nothing: what it knows is proposed, not told."""
+        """Nothing: what it knows is proposed, not shown."""
         return None
 
     def _change(self, **fields: Any) -> None:

@@ -265,4 +265,4 @@ _EMPTY: Mapping[Phase, Callable[[dict[str, Any], str, tuple[Percept, ...]], Outc
         **stamp, status=ExecutionStatus.NONE, result=why, queued=queued
     ),
 }
-"""What a phase comes to where it is not run."""
+"""The outcome of a phase that is not run."""

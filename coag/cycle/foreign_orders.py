@@ -36,7 +36,7 @@ from .only_trusted import (
 _ORDER_LENGTH = 600
 """Characters of a text that belong to an order, from its verb on, if the paragraph is so long."""
 _OBJECT_LENGTH = 50
-"""Characters from an order's verb on, in which stands what it is about."""
+"""Characters from an order's verb on that name what it is about."""
 _RECORD_LENGTH = 50_000
 """Characters of a record in which orders are looked for; the rest counts as one order."""
 _PARSED_LENGTH = 200_000
@@ -128,7 +128,7 @@ _FIELD = re.compile(r"[A-Za-z_]\w{0,40}")
 _REFERENCE = r"(?:\b(?:id|number|no|nr|item|row|entry)\b\.?|#)\W{0,4}"
 """What makes a short number in a sentence the name of something."""
 _SHORT = 3
-"""Characters of a value that stands in many sentences by chance."""
+"""Characters of a value that occurs in many sentences by chance."""
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
@@ -202,11 +202,11 @@ def _unescaped(text: str) -> str:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, bool]]:
-    """What stands together, and whether it is text in which somebody can give orders.
+    """The parts of a value, and whether each is text in which somebody can give orders.
 
-    The texts of an object belong together, with those in its lists; so do its fields that are
-    nothing but a value: a number, an address, a key that is no name of a field. An object within
-    an object stands for itself.
+    The texts of an object, with those in its lists, are one part. Its fields that are only a
+    value are another: a number, an address, a key that is no name of a field. An object within
+    an object is a part of its own.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -331,7 +331,7 @@ class _Case:
         """Whether a value may be used.
 
         Args:
-            name: The argument that it stands in.
+            name: The argument that holds it.
             value: The value.
             alike: The orders for an action of this kind, with their records.
             own: The kinds of the action.
@@ -384,7 +384,7 @@ class _Case:
 
 
 def _ordered(value: Any, order: str) -> bool:
-    """Whether an order names a value; a short one counts where it stands as a name."""
+    """Whether an order names a value; a short one counts where it is used as a name."""
     if not occurs_in_any(value, [order]):
         return False
     short = len(str(value)) < _SHORT
@@ -492,9 +492,9 @@ def no_foreign_orders(
 
     - of a kind that such an order names (to pay, to send, to delete, to create, to book, to
       change), where the user asked for nothing of that kind;
-    - with a value that the order names, or that stands only in records that give orders, unless
+    - with a value that the order names, or that occurs only in records that give orders, unless
       the user, the developer or another trusted text named it;
-    - with an address or an account number that stands nowhere.
+    - with an address or an account number that occurs nowhere.
 
     A record is an object of a tool's JSON, or the whole of another text. Orders are recognised in
     English, by verbs at the beginning of a clause; a text that states instead of ordering ("our

@@ -103,7 +103,7 @@ class ProgressDetector:
         return {name: call.model_dump(mode="json") for name, call in self._failed.items()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from remembered failures."""
+        """Continues from remembered failures."""
         self._failed = {name: FailedCall.model_validate(call) for name, call in state.items()}
 
 

@@ -59,9 +59,9 @@ class Recall:
     left_out: tuple[str, ...] = ()
     """Ids of records for which the prompt had no room, best first."""
     felt: tuple[FeltRecord, ...] = ()
-    """What is on the tip of the tongue: known, but not recalled; best first."""
+    """Records that are felt to be known, but not recalled (tip of the tongue); best first."""
     unasked: tuple[RecalledRecord, ...] = ()
-    """What came to mind by itself, whatever was asked for."""
+    """Records recalled without being asked for."""
     doubted: tuple[str, ...] = ()
     """Ids of records that were left out, since untrusted sources alone vouch for them and they are
     not sure enough."""

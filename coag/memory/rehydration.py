@@ -138,7 +138,7 @@ class MemoryDynamicsModule:
     # ---- State ----
 
     def save_state(self) -> Mapping[str, Any]:
-        """What was heard; mood and memory are in the file of the dynamics."""
+        """The last text; mood and memory are in the file of the dynamics."""
         return _HeardState(heard=self._heard).model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:

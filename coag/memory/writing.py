@@ -438,8 +438,8 @@ def _is_old_call(new: Record, known: Record, since: Iterable[Record]) -> bool:
     The time that it states decides, if it states one (`valid_from`, or the event's `at`). Else its
     cycle does, within one run and activity: cycles only count up. An agent says a thing once a
     cycle, so it repeats its call where others spoke in between, in runs of their own. Where
-    the two cannot be told apart, it is a new call, later than what was said before. `since` is
-    what was said with another value since.
+    neither decides, it is a new call, later than the earlier statements. `since` are the later
+    statements with another value.
     """
     if is_dated(new) or (new.event is not None and new.event.at is not None):
         return begin_of(new) <= begin_of(known)

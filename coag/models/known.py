@@ -27,7 +27,7 @@ _HOSTS = {
 }
 """Who speaks OpenAI's API under which name. Anthropic's server does, too, but ignores schemas."""
 _SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
-"""The end of a name that stands for one day's state of a model, or for its newest."""
+"""The end of a name that means one day's state of a model, or its newest."""
 
 
 @dataclass(frozen=True, slots=True)

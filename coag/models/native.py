@@ -105,7 +105,7 @@ async def streamed(
         async for part in stream:
             number += 1
             await let_others_run(number)
-            if result is not None:  # let the client come to its end: it may count or cache there
+            if result is not None:  # let the client finish: it may count or cache there
                 after += 1
                 if after > _AFTER:
                     break

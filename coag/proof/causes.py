@@ -17,7 +17,7 @@ class Cause(StrEnum):
     """The part of the architecture that a failure comes from."""
 
     MISPERCEPTION = "misperception"
-    """A sensor or a tool's return said what was not so."""
+    """A sensor or a tool's return was wrong."""
     MISSED_RETRIEVAL = "missed retrieval"
     """Memory holds a record that fits, and it was not recalled."""
     WRONG_FACT = "wrong recalled fact"

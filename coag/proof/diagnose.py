@@ -155,5 +155,5 @@ def _cause(receipt: Receipt, intent: Intent | None) -> tuple[Cause | None, str]:
         return Cause.FAILED_EXECUTION, "The tool gave no reason that lies in the world."
     return None, (
         "What the agent perceived and expected was not recorded, so a sensor, the memory, the "
-        "reasoning and the world cannot be told apart."
+        "reasoning and the world cannot be distinguished."
     )

@@ -170,7 +170,7 @@ class ObservedCycle:
         calls = self.calls(phase)
         return bool(calls) and calls[-1].error is not None
 
-    # ---- what that came to, as far as the domain knows ----
+    # ---- what followed from that, as far as the domain knows ----
 
     def expected(self, returned: Return) -> Facts:
         """What the action behind a return was predicted to bring about."""

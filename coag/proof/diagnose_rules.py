@@ -673,9 +673,9 @@ def _no_forecast(
 ) -> bool:
     """Whether a projection cannot have meant a fact so, in a domain that does not say.
 
-    A list that holds more than what was predicted is knowledge that has grown. A fact that stayed
-    as it was, where the action brought about other things that were predicted, was only reset:
-    of the place where one comes to nothing is known before.
+    A list that holds more than was predicted is knowledge that has grown. A fact that stayed as
+    it was, where other predictions of the action came true, was only reset: nothing is known of
+    the new place before.
     """
     domain = cycle.run.domain
     if domain.complete:

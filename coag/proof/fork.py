@@ -68,7 +68,7 @@ class Describable(Protocol):
     """An environment that can describe its state in a sentence."""
 
     def describe(self, state: Any) -> str:
-        """What a state comes to, for a person."""
+        """A state described for a person."""
         ...
 
 

@@ -334,7 +334,7 @@ class _Replay:
         """Another process continues where the tape is now."""
         self.sink.restart()
         agent = await self.build()  # before anything is taken: else the error counts as the run's
-        self.sink.skip(f"Another process went on with the run at record {self.sink.tape.position}.")
+        self.sink.skip(f"Another process continued the run at record {self.sink.tape.position}.")
         await self._take_over(agent)
 
     async def _take_over(self, agent: CoagAgent) -> None:

@@ -399,8 +399,8 @@ class TapeSource:
                 sink.write(record)
             return result
         sink.remark(
-            f"The result of {call.action} in cycle {sink.cycle}: it rests on records of long-term "
-            "memory that the trace does not show."
+            f"The result of {call.action} in cycle {sink.cycle}: it is based on records of "
+            "long-term memory that the trace does not show."
         )
         if written is not None:
             sink.accept()

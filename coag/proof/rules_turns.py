@@ -103,7 +103,7 @@ class StateRules(Checker):
             yield from self._adopt(record)
             return
         if memory.in_cycle:
-            begun = f"cycle {memory.cycle} has only come to {memory.phase}"
+            begun = f"cycle {memory.cycle} has only reached {memory.phase}"
             yield Rule.SNAPSHOT.says(f"A snapshot says that a cycle begins, but {begun}.")
         difference = _memory_difference(memory, record, old=self._old)
         if difference is not None:
@@ -242,7 +242,7 @@ class StateRules(Checker):
         self.memory = memory.model_copy(update=changes)
 
     def _drop_strangers(self, memory: WorkingMemory) -> None:
-        """Drops evaluations of what was not proposed, which `CandidateRules` reports."""
+        """Drops evaluations of candidates that nobody proposed, which `CandidateRules` reports."""
         cognitive = memory.cognitive_state
         if cognitive.proposal is None or cognitive.evaluation is None:
             return

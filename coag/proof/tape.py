@@ -224,8 +224,8 @@ _MEANINGS = (
     ("percept", "memory_scope", "The domain identifies people in another way."),
     ("retrieval", "memory_scope", "The domain identifies people in another way."),
     ("snapshot", "procedures", "A procedure has another text: its seed or its history changed."),
-    ("snapshot", "modules", "A module came to another state."),
-    ("snapshot", "working_memory", "Working memory came to another state."),
+    ("snapshot", "modules", "A module reached another state."),
+    ("snapshot", "working_memory", "Working memory reached another state."),
     ("snapshot", "random", "Another seed, or random numbers were drawn at other places."),
     ("snapshot", "detector", "Failures are remembered in another way."),
     ("retrieval", "query", "The domain asks its memory for something else."),
@@ -435,7 +435,7 @@ class CheckingSink:
             self.cancels_at = self._turn = None
 
     async def interrupt(self) -> NoReturn:
-        """Cancels the turn in what it waits for; whoever calls this is cancelled with it."""
+        """Cancels the turn in what it waits for; the caller is cancelled with it."""
         if self._turn is not None:
             self._turn.cancel()
         await asyncio.Event().wait()

@@ -180,7 +180,7 @@ class Explanation(Value):
             ],
             lines=self.notes,
             table=HtmlTable(
-                columns=("", "candidate", "score", "died of", "why proposed"), rows=rows
+                columns=("", "candidate", "score", "rejected by", "why proposed"), rows=rows
             ),
         )
 

@@ -1,7 +1,7 @@
 """Commitments that were noted become intentions: each with a time, or a context in which it is due.
 
 The time is read off the note by rules, as of when it was said: dates, weekdays, "tomorrow", "in two
-hours". A commitment without one comes to mind when somebody speaks of what it is about.
+hours". A commitment without one is due when somebody speaks of what it is about.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def intend(notes: Iterable[Record], intentions: Intentions) -> tuple[Intention, 
 
 
 def trigger_of(note: Record) -> AtTime | InContext:
-    """When a commitment is to come to mind: at the time that it names, else in its context."""
+    """When a commitment is due: at the time that it names, else in its context."""
     at: datetime | None
     try:
         at = time_in(note.text, note.happened_at)

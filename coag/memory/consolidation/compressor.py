@@ -94,8 +94,8 @@ def related(records: Sequence[Record]) -> list[list[Record]]:
     Two records are related if they have two telling words in common, or one where it is a tenth of
     the records' or rarer, and a fifth of the shorter one's words. Who speaks does not count.
     """
-    told = [telling_words(one.text, words(one.provenance.source)) for one in records]
-    counts = Counter(word for one in told for word in one)
+    telling = [telling_words(one.text, words(one.provenance.source)) for one in records]
+    counts = Counter(word for one in telling for word in one)
     rare = max(2, len(records) // 10)
     group = list(range(len(records)))
 
@@ -104,10 +104,10 @@ def related(records: Sequence[Record]) -> list[list[Record]]:
             place = group[place]
         return place
 
-    for later, one in enumerate(told):
+    for later, one in enumerate(telling):
         for earlier in range(later):
-            common = one & told[earlier]
-            least = min(len(one), len(told[earlier]))
+            common = one & telling[earlier]
+            least = min(len(one), len(telling[earlier]))
             if not common or len(common) < _ALIKE * least:
                 continue
             if len(common) >= _LEAST_COMMON or any(counts[word] <= rare for word in common):
@@ -128,7 +128,7 @@ async def compress(
 ) -> Compressed:
     """Related notes in one text, at least so many times shorter where their literals allow it.
 
-    Names, dates and amounts are kept: what the text lost of them stands in brackets behind it. A
+    Names, dates and amounts are kept: those that the text lost follow it in brackets. A
     model that fails, invents a name or a number, or is too long, is replaced by the rules.
 
     Args:

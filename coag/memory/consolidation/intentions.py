@@ -58,7 +58,7 @@ class AtEvent(Value):
     kind: Literal["event"] = "event"
     event: str = Field(min_length=1, max_length=_LONGEST)
     """The source of a percept (`anna`, `read_mail`), its kind and source (`message:anna`), the
-    source and name of a signal (`door/opened`), or what `Intentions.happened` is told."""
+    source and name of a signal (`door/opened`), or what `Intentions.happened` is given."""
     recurring: bool = False
     """Whether it fires each time."""
 
@@ -228,7 +228,7 @@ class Intentions:
         """Fires what is due by the clock, and says how many did.
 
         One that recurs is at most two periods away: where the clock was set back by more than
-        one, its rhythm goes on from there.
+        one, its rhythm continues from there.
         """
         now = seconds(self.clock.now())
         fired = 0

@@ -1,7 +1,7 @@
 """The journal of sleep: how far it has come, what models answered, and who sleeps.
 
-What a step changes and how far it has come are written in one transaction, so that a sleep that
-was interrupted anywhere goes on behind the last record that it changed, and changes none twice.
+A step's changes and its place are written in one transaction. So a sleep that was interrupted
+anywhere continues after the last record that it changed, and changes none twice.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _lock(file: DynamicsFile, owner: str) -> Generator[None]:
 def _in_progress(owner: str, where: str) -> SleepInProgressError:
     return SleepInProgressError(
         f"The memory of {owner!r} at {where!r} sleeps already, here or in another process; nothing "
-        "was done. Wait until that is over, or end it: the next sleep goes on where it stopped."
+        "was done. Wait until that is over, or end it: the next sleep continues where it stopped."
     )
 
 

@@ -41,7 +41,7 @@ class HeardMessage(Value):
     """Who said it, or the tool whose outcome it is."""
     trust: Trust = Trust.USER
     at: Moment | None = None
-    """When; None for when it was heard."""
+    """When; None for when it was received."""
     kind: Literal["said", "outcome"] = "said"
     succeeded: bool = True
     """For an outcome: whether the action did what it should."""
@@ -200,9 +200,9 @@ def notes_of(message: HeardMessage) -> list[ObservationNote]:
         return [ObservationNote(type=NoteType.FACTUAL, text=kept, importance=importance)]
     notes: list[ObservationNote] = []
     for sentence in sentences_of(message.text):
-        told = _type_of(sentence)
-        if told is not None:
-            note, importance = told
+        typed = _type_of(sentence)
+        if typed is not None:
+            note, importance = typed
             text = within_a_record(f"{message.source}: {sentence}")
             notes.append(ObservationNote(type=note, text=text, importance=importance))
     return notes

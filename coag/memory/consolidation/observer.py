@@ -1,7 +1,7 @@
 """The observer: notes from what was said and done, kept as records of long-term memory.
 
-What is heard waits in a buffer that survives restarts. It leaves the buffer only after the notes
-of it are stored: a model that fails, or a process that dies, loses nothing.
+Messages wait in a buffer that survives restarts. They leave it only after the notes of them are
+stored: a model that fails, or a process that is killed, loses nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Observed:
     """What one look at the buffer gave."""
 
     notes: tuple[Record, ...] = ()
-    """The records of the notes, in the order of what was heard."""
+    """The records of the notes, in the order of the messages."""
     problems: tuple[str, ...] = ()
     """Why something still waits in the buffer, or was noted by rules; one sentence each."""
     waiting: int = 0
@@ -109,7 +109,7 @@ class MemoryObserver:
         model: Who takes the notes; None for rules.
         file: Where the buffer is; None for the file of the memory's dynamics or, where it has none,
             for RAM, which a restart empties.
-        traits: Whose eye it is: what a model is told to look at closely.
+        traits: The observer's traits: what a model is asked to look at closely.
         procedures: Where the prompt `observe` may be learned.
         threshold: Tokens in the buffer from which on `observe` looks at it.
         run: The run that is written into the provenance of each note.

@@ -189,9 +189,9 @@ class PerspectiveObserver:
         """Keeps events, then how each witness saw them; what was interrupted can be repeated.
 
         The gates, in order: the witness's tier is `important`; the event's importance is at least
-        `least_importance`; the witness or somebody whom he or she knows took part. Whoever fails
-        one keeps the objective event, or, in the background, nothing. Where the model fails or
-        leaves an event out, that event alone is told by rules.
+        `least_importance`; the witness or somebody whom he or she knows took part. A witness
+        who fails one keeps the objective event, or, in the background, nothing. Where the model
+        fails or leaves an event out, rules write that event alone.
 
         Args:
             events: What happened, in order.
@@ -249,13 +249,15 @@ class PerspectiveObserver:
         events: Sequence[tuple[WitnessedEvent, Record]],
     ) -> PerspectiveReport:
         worth = [one for one in events if not self._gate(witness, one[0])]
-        told: dict[str, tuple[str, str]] = {}
+        written: dict[str, tuple[str, str]] = {}
         calls = 0
         if self._model is not None:
             for start in range(0, len(worth), _AT_ONCE):
                 calls += 1
-                told |= await self._by_model(self._model, witness, worth[start : start + _AT_ONCE])
-        kept = [await self._kept(witness, event, record, told) for event, record in events]
+                written |= await self._by_model(
+                    self._model, witness, worth[start : start + _AT_ONCE]
+                )
+        kept = [await self._kept(witness, event, record, written) for event, record in events]
         own = [one.record.id for one in kept if one.record and one.how in ("model", "rules")]
         dynamics = witness.memory.dynamics
         if dynamics is not None and own:
@@ -294,7 +296,7 @@ class PerspectiveObserver:
         texts = {one.number: _whole_sentences(one.text) for one in answer.memories}
         happened = [record.text for _, record in events]
         happened += [in_first_person(one, witness.name) for one in happened]
-        told: dict[str, tuple[str, str]] = {}
+        written: dict[str, tuple[str, str]] = {}
         for number, (_, record) in enumerate(events, 1):
             text, reason = texts.get(number, ""), ""
             if not text:
@@ -303,17 +305,17 @@ class PerspectiveObserver:
                 reason = "The model repeated the event."
             elif not is_first_person(text):
                 reason = "The model did not write in the first person."
-            elif any(text == one for one, _ in told.values()):
+            elif any(text == one for one, _ in written.values()):
                 reason = "The model wrote the same of another event."
-            told[record.id] = "" if reason else text, reason
-        return told
+            written[record.id] = "" if reason else text, reason
+        return written
 
     async def _kept(
         self,
         witness: EventWitness,
         event: WitnessedEvent,
         record: Record,
-        told: Mapping[str, tuple[str, str]],
+        written: Mapping[str, tuple[str, str]],
     ) -> Perspective:
         if witness.tier == "background":
             return Perspective(
@@ -325,7 +327,7 @@ class PerspectiveObserver:
         how: Literal["model", "rules", "objective"] = "objective"
         text, reason = record.text, self._gate(witness, event)
         if not reason:
-            text, reason = told.get(record.id, ("", ""))
+            text, reason = written.get(record.id, ("", ""))
             how = "model" if text else "rules"
             text = text or self._by_rules(witness, event)
         of = record.provenance

@@ -72,7 +72,7 @@ class Reflection:
     kind: ReflectionKind
     text: str
     notes: tuple[str, ...]
-    """Ids of the records that it rests on."""
+    """Ids of the records that it is based on."""
     confidence: float = 0.7
 
 
@@ -127,7 +127,7 @@ async def reflect(
     """Concludes from the notes that were not looked at yet, and remembers what they show.
 
     Some notes at a time are merged, reflected on, and then marked as looked at: where a model fails
-    or the process dies, the rest waits for the next time. What was stored twice is stored once.
+    or the process is killed, the others wait for the next time. Nothing is stored twice.
 
     Args:
         memory: Whose notes, and where the reflections go: into its own scope.
@@ -269,7 +269,7 @@ async def _by_model(
     for one in answer.reflections:
         of = [notes[n - 1] for n in sorted(set(one.notes)) if 1 <= n <= len(notes)]
         if not of:
-            problems.append(f"A conclusion that rests on no note was left out: {one.text[:80]!r}.")
+            problems.append(f"A conclusion based on no note was left out: {one.text[:80]!r}.")
             continue
         if strange := invented(one.text, [note.text for note in of]):
             problems.append(f"A conclusion was left out, since no note names {strange[0]!r}.")
@@ -307,11 +307,11 @@ async def _earlier(memory: LongTermMemory, new: Reflection) -> str | None:
     search = Search(
         text=new.text, kind=MemoryKind.SEMANTIC, k=3, scopes=(memory.scope,), where=where
     )
-    told = telling_words(new.text, _FRAME)
+    telling = telling_words(new.text, _FRAME)
     for hit in await memory.store.search(search):
         before = telling_words(hit.record.text, _FRAME)
-        least = min(len(told), len(before))
-        if hit.record.text != new.text and len(told & before) >= max(2, _SAME * least):
+        least = min(len(telling), len(before))
+        if hit.record.text != new.text and len(telling & before) >= max(2, _SAME * least):
             return hit.record.id
     return None
 

@@ -1,7 +1,6 @@
 """What exists in a world: a typed list of names, within a budget of tokens.
 
-A model that sees what there is does not make up people and places. Each entry is a record; what
-is said of it anew takes the place of what was said.
+Models that see what exists invent no people or places. A newer entry of a name replaces the older.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class ScopeEntry(Value):
     """Something that exists in a world."""
 
     kind: str = Field(min_length=1)
-    """Its type, in the plural, e.g. `People`; it is the heading under which it stands."""
+    """Its type, in the plural, e.g. `People`; it is the heading under which it is listed."""
     name: str = Field(min_length=1)
     description: str = ""
     """What it is, in a few words."""
@@ -102,7 +101,7 @@ async def note_scope(
     provenance: Provenance,
     derived_from: Sequence[str] = (),
 ) -> None:
-    """Notes what exists; what is said anew of a name takes the place of what was said before.
+    """Notes what exists; a new entry replaces the earlier one of its name.
 
     Raises:
         ValueError: An entry cannot be remembered, or a record to derive from is not there.

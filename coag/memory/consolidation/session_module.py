@@ -80,7 +80,7 @@ class SessionModule:
 
     @property
     def session(self) -> str:
-        """The name of the session that goes on."""
+        """The name of the present session."""
         return self._state.session
 
     async def observe(self, event: Percept | Outcome) -> None:
@@ -123,7 +123,7 @@ class SessionModule:
 
         Raises:
             ValueError: The next session has no name, or that of this one.
-            RecordStoreError: The store cannot be used; the session goes on, and can be ended again.
+            RecordStoreError: The store cannot be used; the session is open, and can be ended again.
         """
         if not then.strip() or then == self.session:
             raise ValueError(f"The next session needs a name of its own, not {then!r}.")
@@ -162,7 +162,7 @@ class SessionModule:
         )
 
     def save_state(self) -> Mapping[str, Any]:
-        """The session and what was heard in it."""
+        """The session and its messages."""
         return self._state.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:

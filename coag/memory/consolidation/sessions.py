@@ -1,10 +1,10 @@
 """The end of a session, and the beginning of the next: nothing starts cold.
 
-At the end, in five steps: an objective summary, a recap for each witness, the threads that go on,
-a scenario for the next session, and the index of what exists. Each step is a record, or a few,
-derived from what it rests on, so that it is trusted no more and revoked with it. A step that is
-done is not done again: an end that was interrupted goes on where it stopped. For games as for
-support cases, lessons, or any domain with sessions.
+At the end, in five steps: an objective summary, a recap for each witness, the open threads, a
+scenario for the next session, and the index of what exists. Each step is a record, or a few,
+derived from its sources, so that it is trusted no more and revoked with them. A step that is done
+is not done again: an interrupted end continues where it stopped. For games as for support cases,
+lessons, or any domain with sessions.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ async def end_session(
 
     Raises:
         ValueError: The session has no name.
-        RecordStoreError: The store cannot be used; calling it again goes on.
+        RecordStoreError: The store cannot be used; calling it again continues.
     """
     if not session.strip():
         raise ValueError(f"The session needs a name, not {session!r}.")
@@ -425,11 +425,11 @@ class _Ending:
 
     def _true(self, text: str, sources: Sequence[str], what: str) -> str:
         """A model's text, or nothing where it strays from its sources."""
-        told = telling_words(text)
+        telling = telling_words(text)
         known = telling_words(" ".join(sources))
         if strange := invented(text, sources):
             why = f"nothing names {strange[0]!r}"
-        elif not told & known:
+        elif not telling & known:
             why = f"it speaks of something else: {text[:60]!r}"
         else:
             return " ".join(text.split())

@@ -4,8 +4,8 @@ What was learned while awake is consolidated (the complementary learning systems
 McNaughton and O'Reilly 1995): what faded goes into the archive, old wording becomes a gist, strong
 feelings calm down, clusters and links are brought up to date.
 
-It may be interrupted anywhere, and the next sleep goes on behind the last record that was changed.
-Only a batch of records is in memory at a time. A step that fails is reported, and the rest goes on.
+It may be interrupted anywhere, and the next sleep continues after the last record that it changed.
+Only a batch of records is in memory at a time. A step that fails is reported; the others are run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .upkeep import ArchiveStep, GraduateStep, LinkStep, PersonaStep, RegulateSt
 
 _LOG = logging.getLogger(__name__)
 Progress = Callable[[str, int], None]
-"""Told the step and how many records it has looked at."""
+"""Called with the step and the number of records that it has looked at."""
 SLEEP_STEPS: tuple[SleepStep, ...] = (
     EncodeStep(),
     ReflectStep(),
@@ -59,7 +59,7 @@ class StepReport(Value):
 
     step: str
     ended: Literal["done", "stopped", "failed"] = "done"
-    """`stopped` where there was no more time; the next sleep goes on there."""
+    """`stopped` where there was no more time; the next sleep continues there."""
     examined: int = 0
     """Records that it looked at."""
     changed: int = 0
@@ -89,7 +89,7 @@ class SleepReport(Value):
 
     @property
     def finished(self) -> bool:
-        """Whether every step was done; the next sleep begins anew."""
+        """Whether every step was done; the next sleep begins with the first."""
         return not self.stopped_at and all(one.ended == "done" for one in self.steps)
 
     @property
@@ -100,12 +100,12 @@ class SleepReport(Value):
     def lines(self) -> list[str]:
         """The report for a person, a line for each step and note."""
         will = "would change" if self.dry_run else "changed"
-        shown = [f"It goes on at {self.resumed_at!r}."] if self.resumed_at else []
+        shown = [f"It continues at {self.resumed_at!r}."] if self.resumed_at else []
         for one in self.steps:
             shown.append(f"{one.step}: {one.changed:,} of {one.examined:,} {will}, {one.ended}")
             shown += [f"  {note}" for note in (*one.notes, one.problem) if note]
         if self.stopped_at:
-            shown.append(f"It stopped at {self.stopped_at!r}; the next sleep goes on there.")
+            shown.append(f"It stopped at {self.stopped_at!r}; the next sleep continues there.")
         return shown
 
 
@@ -133,7 +133,7 @@ async def sleep(
             a later time counts as noted now.
         most_records: Stop behind about so many records that were looked at.
         most_seconds: Stop once so many seconds have passed, at the end of a batch.
-        on_progress: Told how far it is, after each batch.
+        on_progress: Called after each batch with how far it is.
         steps: What to do, in this order.
 
     Raises:
@@ -325,7 +325,7 @@ class SleepSchedule:
     Args:
         memory: With its dynamics.
         every: Seconds between the end of a sleep and the beginning of the next.
-        most_seconds: How long one may take; the next goes on where it stopped. None for no bound.
+        most_seconds: How long one may take; the next continues where it stopped. None for no bound.
         model: See `sleep`.
 
     Raises:
@@ -356,7 +356,7 @@ class SleepSchedule:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Ends, in the midst of a sleep, too: the next one goes on there."""
+        """Ends, even during a sleep: the next one continues there."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,7 +1,7 @@
-"""Matters that go on across sessions: opened, moved on and settled, each state a record.
+"""Matters that continue across sessions: opened, changed and settled, each state a record.
 
-A thread's new state supersedes the one before. So its history is kept, and revoking what a state
-rests on brings the one before back.
+A thread's new state supersedes the one before. So its history is kept, and revoking the sources of
+a state brings the one before back.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ NARRATIVE_THREAD = "narrative_thread"
 _STEP = 0.25
 """What an event adds to the progress of its thread, where it does not say how far that is."""
 _OPEN = 0.9
-"""The progress of an open thread is at most this, whoever states it."""
+"""The progress of an open thread is at most this, whatever a model states."""
 _MOST = 12
 """Threads in one answer."""
 
 
 class NarrativeThread(Value):
-    """A matter that goes on across sessions."""
+    """A matter that continues across sessions."""
 
     title: str = Field(min_length=1)
     summary: str
-    """How it stands, in one sentence."""
+    """Its present state, in one sentence."""
     status: Literal["open", "settled"] = "open"
     progress: float = Field(default=0.0, ge=0.0, le=1.0)
     participants: tuple[str, ...] = ()

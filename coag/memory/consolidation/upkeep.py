@@ -226,7 +226,7 @@ class ArchiveStep:
     name = "archive"
 
     async def batches(self, work: SleepWork, cursor: str) -> AsyncGenerator[StepBatch]:
-        """See `SleepStep`; it always begins anew."""
+        """See `SleepStep`; it always begins with the first."""
         dynamics, how = work.dynamics, work.dynamics.settings.archive
         while ids := dynamics.archive.superfluous(dynamics.owner, work.now, how, work.batch):
             if not how.drop:

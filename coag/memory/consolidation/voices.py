@@ -186,8 +186,8 @@ def tone_of(text: str, appraise: Appraise | None = None) -> Tone:
     if appraise is not None:
         valence = appraise(text).valence
         return "bad" if valence < -_TONE else "good" if valence > _TONE else "plain"
-    told = words(text)
-    good, bad = sum(one in _GOOD for one in told), sum(one in _BAD for one in told)
+    said = words(text)
+    good, bad = sum(one in _GOOD for one in said), sum(one in _BAD for one in said)
     return "bad" if bad > good else "good" if good > bad else "plain"
 
 
@@ -199,10 +199,10 @@ def in_first_person(text: str, name: str) -> str:
         subject = _FIRST_PERSON_AFTER.search(text, max(0, found.start() - 8), found.start())
         return "I" if subject else "me"
 
-    told = re.sub(rf"\b{re.escape(name)}\b(?!')", person, text)
-    told = re.sub(r"\bI (?:were|is)\b", "I was", told)
-    told = re.sub(r"\bI has\b", "I had", told)
-    return told[:1].upper() + told[1:]
+    own = re.sub(rf"\b{re.escape(name)}\b(?!')", person, text)
+    own = re.sub(r"\bI (?:were|is)\b", "I was", own)
+    own = re.sub(r"\bI has\b", "I had", own)
+    return own[:1].upper() + own[1:]
 
 
 def is_first_person(text: str) -> bool:
@@ -221,8 +221,8 @@ def told_by(
 ) -> str:
     """An event as a witness tells it.
 
-    What happened is told in the words of the event. What the witness noticed and felt stands
-    around it: by the traits that show most, the feeling towards those who took part, and the mood.
+    What happened keeps the words of the event. Before and after it is what the witness noticed
+    and felt: by the strongest traits, the feeling towards those who took part, and the mood.
     The same event and witness give the same text. `feelings` are those towards who took part, -1 to
     1, by their names; without `appraise` a list of words says whether the event is good or bad.
     """
@@ -272,12 +272,12 @@ def describe(name: str, traits: Traits, mood: Mood | None, feelings: Mapping[str
         for trait, value in sorted(traits, key=lambda one: -abs(one[1] - 0.5))
         if abs(value - 0.5) >= _MARKED
     ]
-    told = [f"{name} {'; '.join(parts)}."] if parts else []
+    lines = [f"{name} {'; '.join(parts)}."] if parts else []
     if manner := _manner(traits):
-        told.append(f"{name} would say, for example: {' '.join(manner)}")
+        lines.append(f"{name} would say, for example: {' '.join(manner)}")
     if mood is not None and abs(mood.valence) >= _FELT:
-        told.append(f"{name} was in {'low' if mood.valence < 0 else 'good'} spirits.")
+        lines.append(f"{name} was in {'low' if mood.valence < 0 else 'good'} spirits.")
     for whom, feeling in feelings.items():
         if abs(feeling) >= _FELT:
-            told.append(f"{name} {'trusts and likes' if feeling > 0 else 'distrusts'} {whom}.")
-    return " ".join(told) or f"{name} is an ordinary person."
+            lines.append(f"{name} {'trusts and likes' if feeling > 0 else 'distrusts'} {whom}.")
+    return " ".join(lines) or f"{name} is an ordinary person."

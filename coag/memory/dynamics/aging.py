@@ -54,8 +54,8 @@ def is_due_for_gist(state: RecordState, now: float, settings: MemoryDynamicsSett
 def gist_of(text: str, settings: MemoryDynamicsSettings) -> str | None:
     """The sentences of a text that say most, in their order, word for word.
 
-    Numbers, names, and words that bind ("never", "unless", "promised") make a sentence telling,
-    and so does standing first. Where even one sentence is too long, its beginning stands for it.
+    A sentence counts more for numbers, names, words that bind ("never", "unless", "promised"),
+    and for being the first. Where even one sentence is too long, its beginning is taken.
 
     Returns:
         At most `gist.words` words, always fewer than the text has; None where the text is short
@@ -132,9 +132,9 @@ def confidence_now(
 ) -> float:
     """How sure it still is where a record comes from, 0..1.
 
-    It halves in `half_life` days since the source was last heard or checked, in half of them for
-    what was concluded (the honest doubt that sooner), and falls to the floor at most. What the
-    developer wrote stays as it was.
+    It halves in `half_life` days since the source last said it or was checked, and in half of
+    them for conclusions (honest persons doubt them sooner). It never falls below the floor. What
+    the developer wrote stays as it was.
     """
     how = settings.source_confidence
     origin = record.provenance
@@ -267,7 +267,7 @@ class TraitChange(Value):
     before: float
     after: float
     confidence: float
-    """0..1, by how many records it rests on."""
+    """0..1, by the number of records behind it."""
     reason: str
 
 

@@ -116,7 +116,7 @@ class VaderAppraisal:
         return self._whole(self._analyzer._but_check(words, found), text)
 
     def _whole(self, found: Sequence[float], text: str) -> float:
-        """What the words of a text come to; its marks add to that."""
+        """The sum of the words of a text; its punctuation adds to that."""
         felt = float(sum(found))
         felt += copysign(self._analyzer._punctuation_emphasis(text), felt) if felt else 0.0
         return round(self._vader.normalize(felt), 4)

@@ -77,7 +77,7 @@ class ArchiveEntry:
 class MemoryArchive:
     """The archived records of a file, of all owners: a record is the same for each of them.
 
-    Whoever asks must check that the scope of what comes may be read.
+    The caller checks whether the scopes of the returned records may be read.
     """
 
     def __init__(self, file: DynamicsFile) -> None:
@@ -269,9 +269,9 @@ class MemoryArchive:
     ) -> list[str]:
         """Ids of what an owner's retention no longer keeps, the least used first.
 
-        That is what was archived and last read longer ago than `age` and, while the owner's take
-        more bytes than `largest`, what was not read for longest. What superseded a record that
-        is still here stays as long as that one, so that no chain gets a gap.
+        These are records that were archived and last read longer ago than `age` and, while the
+        owner's take more bytes than `largest`, those not read for longest. A record that
+        superseded another stays as long as that one, so that no chain gets a gap.
         """
         since = now - settings.age * DAY
         used = f"MAX(archived_at, COALESCE({_READ}, archived_at))"

@@ -50,9 +50,9 @@ class MemoryDynamics:
 
     Args:
         settings: The mechanisms, or the name of a preset: `assistant`, `companion`, `npc`, `plain`.
-        path: The file in which it rests; None for RAM. Several owners may share one.
+        path: The file that stores the dynamics; None for RAM. Several owners may share one.
         owner: Whose dynamics these are, e.g. the agent's name.
-        clock: Tells the time of everything that ages; None for that of the memory.
+        clock: Gives the time of everything that ages; None for that of the memory.
         appraise: Says what a text feels like; None for VADER where the settings have a mood.
 
     Raises:
@@ -149,7 +149,7 @@ class MemoryDynamics:
         store: RecordStore,
         read: Mapping[str, ContentFeatures] | None = None,
     ) -> None:
-        """Makes the states of what was remembered; what was said again is heard, and used.
+        """Makes the states of remembered records; a repeated one is used, and as sure as at first.
 
         If the file cannot be written, that is logged: the records are stored, and get their
         states when they are first recalled.
@@ -283,7 +283,7 @@ class MemoryDynamics:
         self.vectors.drop(ids)
 
     def returned(self, ids: Sequence[str]) -> None:
-        """Notes that records came back from the archive: they count as used, and fade anew."""
+        """Notes that records came back from the archive: they count as used, and fade again."""
         with self.file.transaction():
             now = self._now()
             back = (used(one, now, self.settings) for one in self.states.get(ids).values())

@@ -105,9 +105,9 @@ class DynamicsFile:
 
         Args:
             schema: Statements with IF NOT EXISTS, divided by semicolons.
-            records: Their columns that name a record, as `table.column`: when the record is
-                removed, whoever does it, the row goes.
-            scopes: Their columns that name a scope: when that is forgotten, the row goes.
+            records: Their columns that name a record, as `table.column`: the row is removed with
+                the record.
+            scopes: Their columns that name a scope: the row is removed when that is forgotten.
             sources: Their columns of JSON with a `source`, in tables whose `owner` is a scope:
                 when all that the source stated is taken back, the row goes.
         """

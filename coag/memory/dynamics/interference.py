@@ -8,7 +8,7 @@ replaced the other. A cue of the time brings the earlier one back (Wickens 1970)
 The rules read English. A statement names its topic first and says something of it last (Halliday
 1967), with a linking word between: a verb or a preposition. Two statements compete where all up to
 a place behind that word is equal and a short span there differs: "The pump stands in the cellar",
-"The pump stands in the attic". Where the span stands before it, they are about two things.
+"The pump stands in the attic". Where the span is before it, they are about two things.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PRONOUNS = _FIRST_PERSON | _words(
 _PASSED_OVER = _words(
     "the a an this now currently today still already presently nowadays new current latest"
 )
-"""Articles, and words that say that it is so now: a change is told with them as well as without."""
+"""Articles, and words that say that it is so now: a change is stated with or without them."""
 _NEGATIONS = _words("no not never nobody nothing none neither nor without cannot longer")
 _ADDING = _words("also too another additionally moreover besides both second")
 """Words by which a statement says more, not otherwise."""
@@ -105,8 +105,8 @@ def may_yield(record: Record) -> bool:
 def matter_of(record: Record) -> str | None:
     """What a record's statement is about: records of one matter may say otherwise of it.
 
-    None where that cannot be told, or where nothing can become outdated: an event stays what
-    happened, and facts that are stated as such have rules of their own.
+    None where the words do not show it, or where nothing can become outdated: an event stays
+    what happened, and facts that are stated as such have rules of their own.
     """
     if not may_yield(record):
         return None
@@ -178,13 +178,13 @@ def _tells(word: str) -> bool:
 
 def _link(words: Sequence[str], verbs: set[int]) -> int:
     """The first verb or preposition behind a word that tells; else a colon or an equals sign."""
-    told = False
+    named = False
     for at, word in enumerate(words):
-        if told and (word in _PREDICATES or word in _PREPOSITIONS or at in verbs):
+        if named and (word in _PREDICATES or word in _PREPOSITIONS or at in verbs):
             return at
         if word in _PREDICATES and any(one in _FIRST_PERSON for one in words[:at]):
             return at
-        told = told or _tells(word)
+        named = named or _tells(word)
     return next((at for at, word in enumerate(words) if at and word in ":="), -1)
 
 
@@ -209,7 +209,7 @@ def _may_be_value(span: Sequence[str]) -> bool:
 
 
 def _is_said_of_topic(wording: Wording, start: int, end: int) -> bool:
-    """Whether what stands from start to end is said of the topic, and is no part of it.
+    """Whether the words from start to end are said of the topic, and are no part of it.
 
     Behind a predicate it is. Behind a preposition, or a verb that may be a noun, it is where it
     ends its clause: "the door in room 12 sticks" says nothing of rooms.

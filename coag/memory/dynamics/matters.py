@@ -1,7 +1,7 @@
-"""Which record yields to which: the later, or better trusted, of two that say otherwise.
+"""Which record yields to which: of two that disagree, to the later or better trusted one.
 
-A record that yields stays as it is. Where what it yields to is removed, it yields to what that one
-yielded to, or stands again.
+A record that yields stays as it is. Where the record that it yields to is removed, it yields to
+the one that that one yielded to, or is valid again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Matters:
         file.create(_MATTERS, records=("matters.record",))
 
     def standing(self, records: Iterable[Record]) -> Standing:
-        """What stands on the matters of these records; of many on one matter the latest."""
+        """The valid records on the matters of these; of many on one matter the latest."""
         query = (
             "SELECT record, said_at FROM matters WHERE owner = ? AND matter = ? "
             "AND yields_to = '' ORDER BY said_at DESC LIMIT ?"

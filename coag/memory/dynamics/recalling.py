@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LEAST_STABLE = 0.1
-"""Share of the neutral stability below which rivals lose none: whoever asks often cannot erase."""
+"""Share of the neutral stability below which rivals lose none: asking often cannot erase them."""
 _LEAST_WEIGHT = 0.01
 """How likely a record without feeling comes unasked, beside one of full intensity at 1."""
 _CUE_WORDS = 4

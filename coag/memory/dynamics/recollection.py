@@ -164,7 +164,7 @@ class Recollection:
     async def _standing(
         self, hits: Sequence[RecalledRecord], store: RecordStore
     ) -> dict[str, RecalledRecord]:
-        """By id of a hit that yields, what stands now in its place, as far as that may come."""
+        """By id of a hit that yields, the record valid in its place, if it may be recalled."""
         matters = self._dynamics.matters
         stated = [hit.record.id for hit in hits if may_yield(hit.record)]
         if matters is None or not stated:
@@ -189,7 +189,7 @@ class Recollection:
         }
 
     def _last(self, name: str) -> str:
-        """What stands at the end of all that a record yields to."""
+        """The last record of the chain to which a record yields."""
         seen = {name}
         while (to := self._yielding.get(name)) is not None and to not in seen:
             seen.add(to)

@@ -1,7 +1,7 @@
 """Clusters of what is known: running means of the vectors of records that are alike.
 
 A record joins the nearest cluster if it is similar enough, else it begins one of its own (leader
-clustering; Hartigan 1975). That takes one pass and bounded memory, and can go on at any record.
+clustering; Hartigan 1975). That takes one pass and bounded memory, and can continue at any record.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
 
     @classmethod
     def preset(cls, name: Preset | str) -> MemoryDynamicsSettings:
-        """The settings that a name stands for.
+        """The settings of this name.
 
         `plain` changes nothing. `assistant` stays bounded and is honest about age and source:
         no mood, no personality, nothing that comes unasked. `companion` has all mechanisms.
@@ -258,8 +258,8 @@ class MemoryDynamicsSettings(Value, allow_inf_nan=False):
         return self == _PRESETS["plain"]
 
 
-# No preset ranks by strength or by links: what is asked for often grew strong, and stood above what
-# replaced it. Strength decides what fades, and links bring what a query did not find.
+# No preset ranks by strength or by links: what is asked for often grew strong, and ranked above its
+# replacement. Strength decides what fades, and links bring what a query did not find.
 _ASSISTANT = MemoryDynamicsSettings(
     forgetting=Forgetting(weight=0.0),
     feeling_of_knowing=FeelingOfKnowing(),

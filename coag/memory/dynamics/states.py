@@ -47,7 +47,7 @@ class RecordState:
     drift: float = 0.0
     """All that reconsolidation moved it by, over its three axes."""
     heard_at: float = 0.0
-    """When its source was last heard or checked: confidence falls from here."""
+    """When its source last said it or was checked: confidence falls from here."""
     confidence: float = 1.0
     """How sure it is where it comes from, as of `heard_at`; see `aging.confidence_now`."""
     schema: str = ""

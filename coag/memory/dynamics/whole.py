@@ -24,10 +24,9 @@ class StoreWithArchive(WrappedStore):
     Args:
         store: The records that recall finds.
         archive: Those that have faded.
-        returned: Told the ids of those that are put back, so that they fade no more.
-        removing: Told the ids of those that will be removed, before they are; what it raises
-            keeps them.
-        distrusted: Told the ids of those that are updated and untrusted.
+        returned: Called with the ids of those that are put back, so that they fade no more.
+        removing: Called with the ids of records before they are removed; an error keeps them.
+        distrusted: Called with the ids of those that are updated and untrusted.
     """
 
     def __init__(

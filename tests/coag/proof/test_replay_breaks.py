@@ -84,7 +84,7 @@ async def check_breaks(run: RunFolder, places: Sequence[int], torn: bool, where:
         await check_same(broken)
         report = await replay(await resumed(broken))
         assert report.divergence is None, f"resumed after {records}: {report.divergence}"
-        noted = f"Another process went on with the run at record {records}."
+        noted = f"Another process continued the run at record {records}."
         assert noted in report.remarks or torn or records < 4
         assert report.records >= length(broken) - 2  # notes of the repair and of the resumption
 

@@ -171,11 +171,11 @@ def test_a_random_change_of_what_code_computed_is_found(
         target[last] = f"{value}!" if isinstance(value, str) else _other(value)
         run.trace_path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         report = replayed(run, kind)
-    # What rests on memory that the trace does not show is taken from the tape, and said to be; a
+    # What is based on memory that the trace does not show is from the tape, as is reported; a
     # result then shows the difference in what came of it in working memory.
-    rests = any("rests on records" in remark for remark in report.remarks)
+    based = any("based on records" in remark for remark in report.remarks)
     if report.divergence is None:
-        assert rests
+        assert based
         assert body["record"] == "written"
         return
     taken = body.get("phase") == "execution" and last == "result"

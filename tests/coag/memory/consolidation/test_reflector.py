@@ -208,7 +208,7 @@ async def test_a_model_reflects_and_what_rests_on_nothing_is_left_out(
     assert [each.text for each in done.reflections] == ["Ann drinks green tea in the morning."]
     assert done.reflections[0].metadata == {"reflection": "preference", "confidence": 0.9}
     assert "'Zoe'" in done.problems[0]
-    assert "rests on no note" in done.problems[1]
+    assert "based on no note" in done.problems[1]
 
 
 async def test_where_the_model_fails_the_rest_waits_for_the_next_time(

@@ -204,10 +204,10 @@ async def test_it_stops_when_its_time_is_over_and_says_where() -> None:
     await fill(memory, 3)
     report = await sleep(memory, most_seconds=0)
     assert (report.stopped_at, report.finished) == ("encode", False)
-    assert report.lines()[-1] == "It stopped at 'encode'; the next sleep goes on there."
+    assert report.lines()[-1] == "It stopped at 'encode'; the next sleep continues there."
     again = await sleep(memory)
     assert (again.resumed_at, again.finished) == ("encode", True)
-    assert again.lines()[0] == "It goes on at 'encode'."
+    assert again.lines()[0] == "It continues at 'encode'."
 
 
 @pytest.mark.parametrize(
