@@ -24,15 +24,11 @@ _UNWANTED_ENDINGS = ("_API_KEY", "_API_BASE", "_BASE_URL", "_proxy", "_PROXY")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected lasts: to look for garbage among it would take half of the time.
-
-    It is left out of later searches, too.
-    """
+    """What is collected lasts: to look for garbage among it would take half of the time."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.enable()
 
 

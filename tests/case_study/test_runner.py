@@ -46,26 +46,21 @@ def _request(**changes: Any) -> CaseRequest:
     return CaseRequest.model_validate(given | changes)
 
 
-async def test_case_leaves_a_run_that_can_be_shown_and_built_again(
-    play: Play, tmp_path: Path
-) -> None:
-    result = await play("energy-dilemma", "coag", "sound", seed=1)
-    (run,) = list_runs(Path(result.run))
-    info = read_run(run.path)
-    assert (info.kind, info.model, info.seed) == ("coag", "scripted:sound", 1)
-    assert info.ended_at is not None
-    assert info.recipe is not None
-    assert info.recipe.factory == "case_study.runner:build_agent"
-    assert '_token"' not in info.model_dump_json()
-    assert json.loads((Path(result.run) / "result.json").read_text())["success"] is True
-    assert (Path(result.run) / "memory").is_dir()
-
-
 @pytest.mark.parametrize("agent", ["coag", "baseline"])
-async def test_run_says_what_was_measured_and_is_sealed_as_before(play: Play, agent: str) -> None:
+async def test_a_case_leaves_a_sealed_run_that_says_what_was_measured_and_can_be_built_again(
+    play: Play, agent: str
+) -> None:
     result = await play("energy-dilemma", agent, "sound", seed=1)
     (run,) = list_runs(Path(result.run))
     info = read_run(run.path)
+    assert (info.model, info.seed) == ("scripted:sound", 1)
+    assert info.kind == ("coag" if agent == "coag" else "plain")
+    assert info.recipe is not None
+    factory = "build_agent" if agent == "coag" else "build_plain_agent"
+    assert info.recipe.factory == f"case_study.runner:{factory}"
+    assert '_token"' not in info.model_dump_json()
+    assert json.loads((Path(result.run) / "result.json").read_text())["success"] is True
+    assert (Path(result.run) / "memory").is_dir() == (agent == "coag")
     assert info.result is not None
     assert (info.result["success"], info.result["scenario"]) == (True, "energy-dilemma")
     assert info.result["summary"].endswith("actions")
@@ -74,13 +69,8 @@ async def test_run_says_what_was_measured_and_is_sealed_as_before(play: Play, ag
     assert info.seal is not None
     assert info.seal.model_copy(update={"closing": ""}) == seal_of(run.trace_path)
     assert verify(run) == []
-
-
-async def test_finished_case_is_not_played_again(play: Play) -> None:
-    result = await play("energy-dilemma", "baseline", "sound", seed=1)
     folder = CaseFolder(Path(result.run))
-    again = await run_case(folder)
-    assert again == result
+    assert await run_case(folder) == result  # a finished case is not played again
     assert len(list(list_runs(folder.path))) == 1
 
 
@@ -309,7 +299,7 @@ def rejected_by(story: CycleResult) -> list[str]:
     return [death.constraint for death in story.deaths]
 
 
-async def test_without_its_rule_the_robot_is_stranded_and_with_it_not(
+async def test_a_fork_without_its_rule_is_stranded_and_one_with_a_sound_model_needs_none(
     play: Play, tmp_path: Path
 ) -> None:
     result = await play("energy-dilemma", "coag", "impulsive", seed=0, depth="compact")
@@ -325,6 +315,12 @@ async def test_without_its_rule_the_robot_is_stranded_and_with_it_not(
     assert RULE in rejected_by(other.parent_cycles[0])
     assert RULE not in rejected_by(other.fork_cycles[0])
     assert actions(other)[0] == "clean_current_cell {}"
+    sound = await fork(run, "1", Changes(model="scripted:sound"), logs=tmp_path / "forks")
+    assert RULE in rejected_by(sound.parent_cycles[0])
+    assert RULE not in rejected_by(sound.fork_cycles[0])
+    assert actions(sound)[0] == 'move_agent {"direction": "north"}'
+    with pytest.raises(UnknownNameError, match="impulsive"):
+        await fork(run, "1", Changes(model="scripted:none"), logs=tmp_path / "forks")
 
 
 async def test_forks_beside_their_parent_are_no_runs_of_the_case(play: Play) -> None:
@@ -343,17 +339,6 @@ async def test_snapshots_hold_the_world_without_its_log(play: Play) -> None:
     assert len(recorded) > 3
     assert all("log" not in world for world in recorded)
     assert [world["counters"]["actions"] for world in recorded] == list(range(len(recorded)))
-
-
-async def test_a_fork_may_go_on_with_another_temperament(play: Play, tmp_path: Path) -> None:
-    result = await play("energy-dilemma", "coag", "impulsive", seed=0, depth="compact")
-    run = only_run(result)
-    report = await fork(run, "1", Changes(model="scripted:sound"), logs=tmp_path / "forks")
-    assert RULE in rejected_by(report.parent_cycles[0])
-    assert RULE not in rejected_by(report.fork_cycles[0])
-    assert actions(report)[0] == 'move_agent {"direction": "north"}'
-    with pytest.raises(UnknownNameError, match="impulsive"):
-        await fork(run, "1", Changes(model="scripted:none"), logs=tmp_path / "forks")
 
 
 async def test_the_wall_that_was_remembered_is_what_the_way_around_it_hung_on(play: Play) -> None:
