@@ -107,18 +107,16 @@ class MemoryDynamicsModule:
         try:
             wish = _Wish.model_validate(call.arguments)
             record = await self._wording(self._narrowed(self._memory), wish.id)
-        except ValidationError as error:
-            problem, failure = first_error(error), Failure.DETERMINISTIC
-        except RecordStoreError as error:
-            problem, failure = str(error), Failure.TRANSIENT
         except (ValueError, CoagError) as error:
-            problem, failure = str(error), Failure.DETERMINISTIC
-        else:
-            data = {"id": record.id, "trust": record.provenance.trust.value}
-            return ActionResult(content=_quoted(record), data=data)
-        return ActionResult(
-            content=f"{REHYDRATE_ACTION}: {problem}", is_error=True, failure=failure
-        )
+            problem = first_error(error) if isinstance(error, ValidationError) else str(error)
+            lost = isinstance(error, RecordStoreError)
+            return ActionResult(
+                content=f"{REHYDRATE_ACTION}: {problem}",
+                is_error=True,
+                failure=Failure.TRANSIENT if lost else Failure.DETERMINISTIC,
+            )
+        data = {"id": record.id, "trust": record.provenance.trust.value}
+        return ActionResult(content=_quoted(record), data=data)
 
     async def _wording(self, memory: LongTermMemory, name: str) -> Record:
         """The record as it was written; it counts as used, and is recalled again if it had faded.

@@ -66,11 +66,6 @@ def _drawn(sign: str) -> str:
     return alike if alike.isascii() else sign
 
 
-def runs(text: str, length: int = RUN_LENGTH) -> set[Run]:
-    """Every run of so many words in the text."""
-    return _runs(words(text), length)
-
-
 def shared_run(
     text: str, others: Iterable[str], *, known: str = "", length: int = RUN_LENGTH
 ) -> str | None:
@@ -86,7 +81,7 @@ def shared_run(
         length: How many words make a run.
     """
     foreign = [words(other) for other in others]
-    suspect = {run for one in foreign for run in _runs(one, length)} - runs(known, length)
+    suspect = {run for one in foreign for run in _runs(one, length)} - _runs(words(known), length)
     spoken = words(text)
     for start in range(len(spoken) - length + 1):
         run = tuple(spoken[start : start + length])

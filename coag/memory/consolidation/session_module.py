@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from coag.errors import StateError
+from coag._util.validation import module_state
 from coag.memory.long_term import LongTermMemory
 from coag.memory.procedural import ProceduralMemory
 from coag.models import StructuredModel
@@ -169,9 +169,6 @@ class SessionModule:
         """Continues a session.
 
         Raises:
-            StateError: It is no state of this module.
+            StateError: It is none.
         """
-        try:
-            self._state, self._start = SessionState.model_validate(state), None
-        except ValidationError as error:
-            raise StateError(f"This is no state of {self.name!r}: {error}") from error
+        self._state, self._start = module_state(SessionState, state, self.name), None
