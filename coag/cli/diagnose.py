@@ -64,15 +64,26 @@ def _print_failures(run: RunFolder, domain: DomainKnowledge | None, *, json_line
             write_json({"run": cleaned(run.path.name), **asdict(diagnosis)})
         damage.warn()
         return number
-    folded = _FoldedFailures()
-    for diagnosis in failures:
-        folded.take(diagnosis)
+    causes, blocks, rest = Counter[str](), list[_Block](), 0
+    for one in failures:
+        causes[one.cause or _UNATTRIBUTED] += 1
+        if blocks and blocks[-1].takes(one):
+            blocks[-1].last = one.cycle
+            blocks[-1].count += 1
+        elif len(blocks) < _BLOCKS:
+            blocks.append(_Block(one, one.cycle))
+        else:
+            rest += 1
     damage.warn()
-    show([Text(f"{one_line(run.path.name)}: {folded.summary()}", style="bold")])
-    show(folded.lines())
-    if folded.count:
+    named = ", ".join(f"{number} {cause}" for cause, number in sorted(causes.items()))
+    summary = f"{counted(causes.total(), 'failure')}: {named}" if causes else "no failure"
+    show([Text(f"{one_line(run.path.name)}: {summary}", style="bold")])
+    show(line for block in blocks for line in block.lines())
+    if rest:
+        show([Text(f"… and {rest} more: --json shows all", style="yellow")])
+    if causes:
         show([""])
-    return folded.count
+    return causes.total()
 
 
 @dataclass(slots=True)
@@ -106,38 +117,6 @@ class _Block:
             phase = f", {evidence.phase}" if evidence.phase else ""
             place = f"record {evidence.seq}, cycle {evidence.cycle}{phase}"
             yield Text(f"    {place}{text}", style=DIM)
-
-
-class _FoldedFailures:
-    """The failures of one run, folded; what is too much to print is only counted."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._causes: Counter[str] = Counter()
-        self._blocks: list[_Block] = []
-        self._rest = 0
-
-    def take(self, diagnosis: Diagnosis) -> None:
-        self.count += 1
-        self._causes[diagnosis.cause or _UNATTRIBUTED] += 1
-        if self._blocks and self._blocks[-1].takes(diagnosis):
-            self._blocks[-1].last = diagnosis.cycle
-            self._blocks[-1].count += 1
-        elif len(self._blocks) < _BLOCKS:
-            self._blocks.append(_Block(diagnosis, diagnosis.cycle))
-        else:
-            self._rest += 1
-
-    def summary(self) -> str:
-        causes = ", ".join(f"{number} {cause}" for cause, number in sorted(self._causes.items()))
-        failures = counted(self.count, "failure")
-        return f"{failures}: {causes}" if self.count else "no failure"
-
-    def lines(self) -> Iterator[Text]:
-        for block in self._blocks:
-            yield from block.lines()
-        if self._rest:
-            yield Text(f"… and {self._rest} more: --json shows all", style="yellow")
 
 
 def _shape(diagnosis: Diagnosis) -> tuple[str | None, str, str]:
