@@ -163,32 +163,27 @@ def _table(report: ForkReport) -> Table:
     table.add_column("cycle", no_wrap=True)
     for side in ("parent", "fork"):
         table.add_column(side, ratio=1, overflow="fold")
-    pairs = zip_longest(report.parent_cycles, report.fork_cycles)
-    parent, own = _Side(), _Side()
-    for number, (was, now) in enumerate(pairs, report.at.cycle):
-        left = parent.cell(was, now)
-        right = own.cell(now, was)
-        if now is not None and now == was:
-            right = Text("as in the parent", style=DIM)
-        table.add_row(Text(str(number)), left, right)
+    parent, own = report.parent_cycles, report.fork_cycles
+    columns = zip(_column(parent, own), _column(own, parent), strict=True)
+    pairs = zip_longest(parent, own)
+    for number, ((was, now), (left, right)) in enumerate(zip(pairs, columns, strict=True)):
+        alike = now is not None and now == was
+        shown = Text("as in the parent", style=DIM) if alike else right
+        table.add_row(Text(str(report.at.cycle + number)), left, shown)
     return table
 
 
-class _Side:
-    """One run's column; a cycle that only repeats the one before is not shown again."""
-
-    def __init__(self) -> None:
-        self._last: CycleResult | None = None
-
-    def cell(self, story: CycleResult | None, other: CycleResult | None) -> Text:
-        """The story beside that of the same cycle in the other run."""
+def _column(own: Sequence[CycleResult], others: Sequence[CycleResult]) -> Iterator[Text]:
+    """One run's stories beside the other's; one that only repeats the last is not shown again."""
+    last: CycleResult | None = None
+    for story, other in zip_longest(own, others):
         if story is None:
-            return Text("-", style=DIM)
-        last = self._last
-        if last is not None and last.model_copy(update={"cycle": story.cycle}) == story:
-            return Text(f"as in cycle {last.cycle}", style=DIM)
-        self._last = story
-        return _cell(story, [one.result for one in (other, last) if one is not None])
+            yield Text("-", style=DIM)
+        elif last is not None and last.model_copy(update={"cycle": story.cycle}) == story:
+            yield Text(f"as in cycle {last.cycle}", style=DIM)
+        else:
+            yield _cell(story, [one.result for one in (other, last) if one is not None])
+            last = story
 
 
 def _cell(story: CycleResult, others: Sequence[str]) -> Text:

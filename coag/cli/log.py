@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -331,25 +331,11 @@ _MEANS = {ProblemKind.TRUNCATED: ": the run was killed, or is not finished"}
 """What a problem means for the run, where its sentence does not say."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A record of the trace to be printed."""
-
-    entry: Entry
-    cycle: int
-    """The cycle it belongs to; a percept's is that of the record before it."""
-    selected: bool
-    """True if the options ask for it."""
-
-
-class _Problems(list[TraceProblem]):
-    """What is wrong with the trace that is shown, reported below it."""
-
-    def show(self) -> None:
-        for problem in self[:_LISTED]:
-            say(f"{problem.text}{_MEANS.get(problem.kind, '')}.", "yellow")
-        if len(self) > _LISTED:
-            say(f"… and {len(self) - _LISTED} more lines like that.", "yellow")
+def _report(problems: Sequence[TraceProblem]) -> None:
+    for problem in problems[:_LISTED]:
+        say(f"{problem.text}{_MEANS.get(problem.kind, '')}.", "yellow")
+    if len(problems) > _LISTED:
+        say(f"… and {len(problems) - _LISTED} more lines like that.", "yellow")
 
 
 def log(
@@ -405,7 +391,7 @@ def show_run(
     folder = found_run(name, logs)
     if cycle is not None and not follow:
         _check_cycle(folder, cycle)
-    problems = _Problems()
+    problems = list[TraceProblem]()
     if follow:
         lines = followed(folder, lambda line: entry_of(line, problems.append))
     else:
@@ -413,16 +399,16 @@ def show_run(
     entries = _select(lines, cycle, wanted)
     try:
         if json_lines:
-            for shown in entries:
-                if shown.selected:
-                    write_json(shown.entry.model_dump_json())
+            for entry, _, selected in entries:
+                if selected:
+                    write_json(entry.model_dump_json())
                     sys.stdout.flush()
         else:
             _print_run(folder, entries, partly=cycle is not None or wanted is not None)
     except KeyboardInterrupt:
         if not follow:
             raise
-    problems.show()
+    _report(problems)
 
 
 def _phase(text: str) -> Phase:
@@ -441,7 +427,10 @@ def _check_cycle(folder: RunFolder, cycle: int) -> None:
         raise ConfigurationError(f"Run {info.id!r} has {known}: no cycle {cycle}.")
 
 
-def _select(entries: Iterator[Entry], cycle: int | None, phase: Phase | None) -> Iterator[_Shown]:
+def _select(
+    entries: Iterator[Entry], cycle: int | None, phase: Phase | None
+) -> Iterator[tuple[Entry, int, bool]]:
+    """Each record, its cycle, of a percept that of the record before, and whether it is wanted."""
     current = 0
     for entry in entries:
         named = cycle_of(entry.body)
@@ -449,7 +438,7 @@ def _select(entries: Iterator[Entry], cycle: int | None, phase: Phase | None) ->
         selected = (cycle is None or current == cycle) and (
             phase is None or _phase_of(entry.body) is phase
         )
-        yield _Shown(entry, current, selected)
+        yield entry, current, selected
 
 
 def _phase_of(record: TraceRecord) -> Phase | None:
@@ -461,7 +450,9 @@ def _phase_of(record: TraceRecord) -> Phase | None:
     return record.phase if record.record == "outcome" else None
 
 
-def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) -> None:
+def _print_run(
+    folder: RunFolder, entries: Iterator[tuple[Entry, int, bool]], *, partly: bool
+) -> None:
     console = screen()
     info = read_run(folder.path)
     for line in _head(info):
@@ -469,18 +460,18 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
     plain = info.kind == "plain"
     lines = RunLines(plain=plain)
     totals = RunTotals()
-    cycle: int | None = None
+    last: int | None = None
     cycles: set[int] = set()
-    for shown in entries:
-        texts = list(lines.of(shown.entry.body))
-        if not shown.selected:
+    for entry, cycle, selected in entries:
+        texts = list(lines.of(entry.body))
+        if not selected:
             continue
-        totals.take(shown.entry.body)
-        if texts and shown.cycle > 0:
-            cycles.add(shown.cycle)
-        if shown.cycle != cycle and texts and shown.cycle > 0:
-            cycle = shown.cycle
-            console.print(Text(f"\ncycle {cycle}", style="bold"))
+        totals.take(entry.body)
+        if texts and cycle > 0:
+            cycles.add(cycle)
+            if cycle != last:
+                last = cycle
+                console.print(Text(f"\ncycle {cycle}", style="bold"))
         for text in texts:
             console.print(text, soft_wrap=True)
     if partly or plain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -55,12 +55,6 @@ Folder = Annotated[
 ]
 
 
-class _SleepOptions(NamedTuple):
-    dry_run: bool
-    allow_clock_jump: bool
-    seconds: float | None
-
-
 def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     folder: Folder = None,
     dry_run: Annotated[
@@ -103,9 +97,9 @@ def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as option
     spec = None if model is None else ModelSpec.parse(model)
     with file_of(place) as file:
         failed = False
-        how = _SleepOptions(dry_run, allow_clock_jump, seconds)
+        how = {"allow_clock_jump": allow_clock_jump, "most_seconds": seconds}
         for name, settings in chosen(file, owner).items():
-            report = run(_slept(place, name, settings, file, spec, how))
+            report = run(_slept(place, name, settings, file, spec, dry_run=dry_run, **how))
             if not dry_run and report.changed:
                 details = {one.step: one.changed for one in report.steps if one.changed}
                 note(place, "slept", by=by, details={"owner": report.owner, **details})
@@ -129,10 +123,12 @@ async def _slept(
     settings: MemoryDynamicsSettings,
     file: DynamicsFile,
     spec: ModelSpec | None,
-    how: _SleepOptions,
+    *,
+    dry_run: bool,
+    **how: Any,
 ) -> SleepReport:
     dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
-    client = None if spec is None or how.dry_run else spec.open()
+    client = None if spec is None or dry_run else spec.open()
     what = f"sleep of {line(owner, 40)}"
     try:
         async with opened(place) as store:
@@ -143,10 +139,9 @@ async def _slept(
                 return await consolidate(
                     memory,
                     model=None if client is None else StructuredModel(client),
-                    dry_run=how.dry_run,
-                    allow_clock_jump=how.allow_clock_jump,
-                    most_seconds=how.seconds,
+                    dry_run=dry_run,
                     on_progress=lambda step, examined: progress(examined, f"{what}, {step}"),
+                    **how,
                 )
     finally:
         dynamics.close()
