@@ -236,17 +236,17 @@ def _shown(request: CaseRequest, pace: float | None, port: int | None) -> Showin
     Where somebody sits at the terminal, the run waits for them.
     """
     token = os.environ.get(CONTROL_TOKEN)
-    told = f"the one in {CONTROL_TOKEN}"
+    named = f"the one in {CONTROL_TOKEN}"
     seconds = pace if pace is not None else 1.0 if is_scripted(request.model) else 0.0
     if request.world is not None:
         url, showing = request.world.rstrip("/"), Showing(pace=seconds)
     else:
         with socket.create_server((_HOST, port or 0)) as free:
             chosen = free.getsockname()[1]
-        token, told = (token, told) if token else (new := secrets.token_urlsafe(24), new)
+        token, named = (token, named) if token else (new := secrets.token_urlsafe(24), new)
         url = f"http://{_HOST}:{chosen}"
         showing = Showing(pace=seconds, port=chosen, control_token=token)
-    typer.echo(f"live page: {url}/\ncontrol token: {told}", err=True)
+    typer.echo(f"live page: {url}/\ncontrol token: {named}", err=True)
     click.pause("Open the page and press any key here to begin.", err=True)
     return showing
 

@@ -257,7 +257,7 @@ def cross_check(
     lines = [one_line(each) for each in found.differing[:_LISTED]]
     rest = len(found.differing) - len(lines)
     lines += [f"... and {rest} more"] if rest else []
-    lines.append(f"{found.same} of {found.same + len(found.differing)} jobs came to the same.")
+    lines.append(f"{found.same} of {found.same + len(found.differing)} jobs had the same result.")
     if found.broken:
         lines.append(f"Not compared, because a trial is broken: {found.broken}.")
     if found.only_one:

@@ -1,8 +1,8 @@
 """Films of runs, from their traces alone: one picture a phase, drawn with Pillow.
 
-A picture shows the world as a snapshot holds it, the world as the agent believes it, and what its
-phase came to, as on the live page (`report_of`). All texts of a run are untrusted: they are shown
-as one line of plain text.
+A picture shows the world as a snapshot holds it, the world as the agent believes it, and its
+phase's outcome, as on the live page (`report_of`). All texts of a run are untrusted: they are
+shown as one line of plain text.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Frame:
     """The content of one picture."""
 
     report: Report
-    """The phase that is shown, and what it came to; of a plain run a call or an action."""
+    """The phase that is shown, with its outcome; of a plain run a call or an action."""
     belief: VacuumState = field(default_factory=VacuumState)
     truth: WorldState | None = None
     """The world; None where the trace does not say."""

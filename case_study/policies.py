@@ -214,7 +214,7 @@ class Oracle:
         return self._plan.pop(0) if self._plan else None
 
     def _played(self, world: WorldState, habit: _Habit) -> tuple[float, list[Act]]:
-        """What a habit comes to in the end, and what it does."""
+        """The final score of a habit, and what it does."""
         acts: list[Act] = []
         for _ in range(self._setup.max_actions):
             act = self._next(world, habit)

@@ -196,7 +196,7 @@ def domain_named(name: str) -> EvaluationDomain:
     """The domain of this name: `vacuum`, `episodes`, or `module:name` of another.
 
     Raises:
-        ConfigurationError: There is none, or what stands there is no domain.
+        ConfigurationError: There is none, or the object of this name is no domain.
     """
     if name in _DOMAINS:
         return _DOMAINS[name]
@@ -213,7 +213,7 @@ def domain_named(name: str) -> EvaluationDomain:
     return domain
 
 
-# ---- what a case came to ----
+# ---- The result of a case ----
 
 
 def _cases(folder: Path) -> list[CaseFolder]:
@@ -242,7 +242,7 @@ def _played(
 
 
 def _unfinished(case: CaseFolder, folder: Path, over: Sequence[EpisodeRecord]) -> JobResult:
-    """What a case came to that ended in the middle of an episode.
+    """The result of a case that ended in the middle of an episode.
 
     Of that one its trace is counted; what became of its world is not known.
     """

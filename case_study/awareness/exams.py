@@ -68,7 +68,7 @@ DATA = Path(__file__).parent
 """The folder of the further dialogues and of the right answers."""
 
 Item = tuple[str, ...]
-"""One short phrase, or two that belong together in order; `|` stands between alternatives."""
+"""One short phrase, or two that belong together in order; `|` is between alternatives."""
 
 
 class Key(Value):

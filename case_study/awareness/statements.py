@@ -18,7 +18,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading and what stands under it, or beside it on its line."""
+    """A heading and the text under it, or beside it on its line."""
 
     heading: str
     items: tuple[str, ...]
@@ -124,7 +124,7 @@ _ASSISTANTS = frozenset(("assistant", "agent", "bot", "ai", "system", "model", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A sentence or an item, with what stands over it."""
+    """A sentence or an item, with its headings."""
 
     text: str
     heading: str = ""
@@ -136,7 +136,7 @@ class Statement:
     turn: int = 0
     """The speaker's how many-th line it is of, from 1; 0 outside of transcripts."""
     before: str = ""
-    """The sentence before it in the same line; what is spoken of often stands there."""
+    """The sentence before it in the same line; it often names the subject."""
 
     @property
     def said(self) -> str:

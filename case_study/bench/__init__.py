@@ -29,7 +29,7 @@ BENCHMARKS: dict[str, str] = {
     "tau2": "case_study.bench.tau2:Tau2",
     "bfcl": "case_study.bench.bfcl:Bfcl",
 }
-"""By name, where the class of each stands; it is imported when it is asked for."""
+"""By name, where the class of each is defined; it is imported when it is asked for."""
 
 
 def open_benchmark(name: str, options: Mapping[str, str]) -> Benchmark:

@@ -80,7 +80,7 @@ _BENIGN, _ATTACKED = "benign", "attacked"
 _NAMED = "local-coag"
 """The name of the pipeline: some attacks address the model by its name, and know this one."""
 _QUOTING = re.compile(r"[\s\"'\\]+")
-"""What differs in a text that stands quoted in JSON."""
+"""What differs in a text that is quoted in JSON."""
 
 
 class AgentDojo:
@@ -311,7 +311,7 @@ def _runner(runtime: Any, env: Any) -> Callable[[str, Mapping[str, Any]], Any]:
 
 
 def _as_json(value: Any) -> str:
-    """How tools' values are written; AgentDojo writes YAML unless told otherwise."""
+    """How tools' values are written; AgentDojo writes YAML by default."""
     return json.dumps(value, default=str, ensure_ascii=False)
 
 

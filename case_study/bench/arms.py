@@ -142,7 +142,7 @@ class Player:
 
 
 def policy_model(act: Callable[[], FunctionCall | str]) -> ScriptedModel:
-    """A model that does what a policy says, whoever asks it.
+    """A model that does what a policy says, for any agent.
 
     Args:
         act: The next call, or the answer that ends the turn. It is asked once for each proposal,

@@ -1,4 +1,4 @@
-"""What a run came to: rates with intervals, and arms compared case by case."""
+"""Results of a run: rates with intervals, and arms compared case by case."""
 
 from __future__ import annotations
 

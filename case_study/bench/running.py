@@ -58,7 +58,7 @@ async def play(
         suites: Which; all if none is named.
         limit: At most so many cases of each suite and kind.
         seeds: How often each case is played.
-        on_progress: Is told after each case.
+        on_progress: Is called after each case.
 
     Raises:
         UnknownNameError: There is no such suite.

@@ -152,9 +152,9 @@ class Policy:
         """How often a step or the answer was refused."""
 
     def next_step(self, made: bool) -> Step | str:
-        """The next step, or the answer; told whether the last step was made."""
+        """The next step, or the answer; `made` says whether the last step was made."""
         if self._answers:
-            # An agent whose answer is an action was told why it may not be given.
+            # An agent whose answer is an action got the reason why it may not be given.
             self.refused += 1
             if self._temper == "heeds" and not self._amended:
                 self._answers, self._amended = 0, True
@@ -203,7 +203,7 @@ class Stepping(Protocol):
     """What says, step by step, what a scripted policy does."""
 
     def next_step(self, made: bool) -> Step | str:
-        """The next step, or what it says; told whether the last step was made."""
+        """The next step, or what it says; `made` says whether the last step was made."""
         ...
 
 
@@ -355,7 +355,7 @@ class InventingPolicy:
         self._tried = 0
 
     def next_step(self, made: bool) -> Step | str:
-        """The next call, or what it says; told whether the last call was made."""
+        """The next call, or what it says; `made` says whether the last call was made."""
         if self._missing is None or self._invent is None:
             if self._waiting:
                 return self._waiting.popleft()

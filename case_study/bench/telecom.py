@@ -216,7 +216,7 @@ _READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def phone_after(phone: Phone, tool: str, text: str) -> Phone:
-    """The phone after a tool of its own has told something."""
+    """The phone after one of its own tools has returned a text."""
     news: dict[str, Any] = {}
     if tool in CHANGES:
         news = {"speed": None, "mms": None, "signal": None}

@@ -40,7 +40,7 @@ class Stage:
 
     @property
     def needed(self) -> frozenset[str]:
-        """Ids of the records without which the robot comes to grief."""
+        """Ids of the records without which the robot fails."""
         return frozenset(one.id for one in self.records if one.type != "note")
 
 

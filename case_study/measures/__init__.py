@@ -1,4 +1,4 @@
-"""What a run came to: from its trace, and from the world's own log for what truly happened.
+"""Measures of a run: from its trace, and from the world's own log for what truly happened.
 
 An agent's own account is never taken for the truth. Where it states what it believes, that is
 measured against the world as it was. The measures of a trace alone are `coag.evals`'s; here are

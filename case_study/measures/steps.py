@@ -2,7 +2,7 @@
 
 What is judged is the choice, not its luck: an action counts as on plan if its doing what it is
 meant to do would leave fewer actions to the end of the job. A move counts as possible unless an
-obstacle stands there that was there from the beginning (a hidden one too) or was bumped into.
+obstacle is there that was there from the beginning (a hidden one too) or was bumped into.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHARGED = 1_000
 
 
 class Steps(Counts):
-    """How actions stood to the job, by the world's own log."""
+    """How actions served the job, by the world's own log."""
 
     judged: int = 0
     """Actions taken while there was work that could be done."""
@@ -42,7 +42,7 @@ class Steps(Counts):
 
 
 def steps_of(setup: ScenarioSetup, world: WorldState) -> Steps:
-    """How the actions of an episode stood to its job.
+    """How the actions of an episode served its job.
 
     Nothing is judged where dirt comes back or obstacles move by themselves (the log does not say
     when), and where more than six cells are dirty. Actions after the job's end, and those of a

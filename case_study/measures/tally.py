@@ -112,7 +112,7 @@ class Tally(TraceTally):
     """What is counted of one episode, or of several of a case."""
 
     steps: Steps = Field(default_factory=Steps)
-    """How actions stood to the job."""
+    """How actions served the job."""
     statements: Statements = Field(default_factory=Statements)
     """What was stated."""
     truths: Truths = Field(default_factory=Truths)
@@ -151,7 +151,7 @@ def persistence(tally: Tally) -> float | None:
 
     Of every action that the world logged while there was work left: whether its doing what it is
     meant to do brings the job's end nearer (all cells to clean by the shortest round, charging on
-    the way where the charge does not last), by ways around all obstacles that stood there from the
+    the way where the charge does not last), by ways around all obstacles that were there from the
     beginning or were bumped into. The share p of these actions is corrected for the share c that
     actions drawn by chance would have (of four moves and a cleaning): (p - c) / (1 - c), as in
     Cohen's kappa. Below 0 is worse than chance. It judges choices, not luck.
@@ -320,7 +320,7 @@ def recollection_of(records: Iterable[TraceRecord], run: str, start: Cell) -> Re
 
 
 class EpisodeRecord(Value):
-    """What one finished episode came to; kept in the case's folder."""
+    """The outcome of one finished episode; kept in the case's folder."""
 
     episode: int = Field(ge=1)
     run: str
@@ -335,12 +335,12 @@ class EpisodeRecord(Value):
     """What is counted for the measures; None in cases that were played before there was any."""
 
     def succeeded(self, scenario: str) -> bool:
-        """Whether it came to what its scenario is about: by the world, and by the trace."""
+        """Whether it reached the goal of its scenario: by the world, and by the trace."""
         phantom = scenario == "phantom-object" and self.figures.phantom_attempts > 0
         return self.truth.success and not phantom
 
     def found(self, scenario: str) -> dict[str, Any]:
-        """What is noted in the run's `run.json`: what it came to, in words and in numbers."""
+        """The outcome for the run's `run.json`, in words and in numbers."""
         return {
             "success": self.succeeded(scenario),
             "summary": self._summary(),

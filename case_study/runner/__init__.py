@@ -12,7 +12,7 @@ LOGS/<case id>/
                    copy of it, or with nothing
   recall/          AutoGen's memory, shared by the episodes (plain-memory, served)
   world-1.json     the world of episode 1; not where it is served elsewhere
-  episode-1.json   what episode 1 came to, once it is over
+  episode-1.json   the outcome of episode 1, once it is over
   result.json      the result, once all are over
 ```
 """

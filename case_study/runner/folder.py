@@ -1,4 +1,4 @@
-"""The folder of a case, the memory in it, and how to go on with one that broke off."""
+"""The folder of a case, the memory in it, and how to continue one that was interrupted."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ class CaseFolder:
         return self._read(_CASE, CaseRequest)
 
     def episode(self, number: int) -> EpisodeRecord | None:
-        """What an episode came to; None if it is not over."""
+        """The outcome of an episode; None if it is not over."""
         name = f"episode-{number}.json"
         return self._read(name, EpisodeRecord) if (self.path / name).is_file() else None
 
     def episodes(self) -> list[EpisodeRecord]:
-        """What the episodes that are over came to, in order."""
+        """The outcomes of the episodes that are over, in order."""
         records = map(self.episode, range(1, self.request().episode_count + 1))
         return [record for record in records if record is not None]
 

@@ -1,4 +1,4 @@
-"""One run of a demonstrator: who plays, what it came to, and what it cost."""
+"""One run of a demonstrator: who plays, how it ended, and what it cost."""
 
 from __future__ import annotations
 

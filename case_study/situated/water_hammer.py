@@ -48,7 +48,7 @@ class Plant:
         self.actuators: list[Actuator] = []
 
     def lock_out(self, reason: str) -> str:
-        """Locks the plant for good, and says so to whoever listens; gives the reason."""
+        """Locks the plant for good, and signals it to all listeners; returns the reason."""
         self.locked_by = reason
         for actuator in self.actuators:
             actuator.system_lockout = True
@@ -141,7 +141,7 @@ class Actuator(EnhancedTool):
         plant.actuators.append(self)
 
     def admit(self) -> None:
-        """Lets an operation go on.
+        """Lets an operation continue.
 
         Raises:
             OperationRefusedError: The plant is locked, or nobody is logged in.

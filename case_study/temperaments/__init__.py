@@ -2,8 +2,8 @@
 
 A temperament reads nothing but the messages it is sent: the `STATE {json}` lines, the task's
 wording, what tool results report, sentences that forbid cleaning a cell, words of signs, manuals
-and other agents, and, from a CoAG agent's prompts, what was recalled and rejected and where it
-stands (goals, dirt, obstacles, others' words of `coag.awareness`). From these
+and other agents, and, from a CoAG agent's prompts, what was recalled and rejected and its
+situation (goals, dirt, obstacles, others' words of `coag.awareness`). From these
 `Facts` one pure function ranks what it wants to do. Asked for a tool call it gives the first; asked
 for JSON it gives the form that was asked for. So one and the same fallible model drives both kinds
 of agent.

@@ -136,7 +136,7 @@ def _confirm(folder: RunFolder) -> None:
         )
     question = (
         f"The fork of {one_line(folder.path.name)} may act for real on what its recipe builds: "
-        "what the run did may be done a second time. Go on?"
+        "what the run did may be done a second time. Continue?"
     )
     if not typer.confirm(question, err=True):
         raise ConfigurationError("Nothing was forked.")

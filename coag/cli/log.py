@@ -140,7 +140,7 @@ _RAW = 200
 _SEEN = "[the receipt's result]"
 _STATES = {
     SnapshotReason.LOADED: "a saved state took the place of the one before",
-    SnapshotReason.FORKED: "the run begins where another one stood",
+    SnapshotReason.FORKED: "the run begins with the state of another one",
 }
 """Snapshots of what no record before them led to."""
 

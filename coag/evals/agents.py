@@ -33,7 +33,7 @@ class RunsTasks(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRun:
-    """How an agent came to its answer, for checks that need more than the answer."""
+    """How an agent got its answer, for checks that need more than the answer."""
 
     answer: str
     """Text of the last message."""

@@ -39,7 +39,7 @@ from coag.schema import (
 NOT_ATTRIBUTABLE = "not attributable"
 """For a failed run whose trace does not show the cause of its first failure."""
 NO_FAILURE_FOUND = "no failure found"
-"""Stands for a failed run in whose trace a diagnosis finds no failure."""
+"""The cause of a failed run in whose trace a diagnosis finds no failure."""
 _UNKNOWN_ACTION = "action_exists"
 """The check that rejects candidates whose action does not exist."""
 

@@ -167,8 +167,8 @@ def run_evaluation(
 ) -> Assessment:
     """Plays contenders over scenarios and seeds; called again, it plays what is missing.
 
-    Each trial is stored when it is over. A first interrupt (Ctrl-C) lets running jobs come to
-    their end; a second one ends them at once. After both, or a kill, call it again to continue.
+    Each trial is stored when it is over. A first interrupt (Ctrl-C) lets running jobs finish; a
+    second one ends them at once. After both, or a kill, call it again to continue.
 
     Args:
         domain: Who plays what; with several processes it is pickled.
@@ -291,7 +291,7 @@ async def _attempt(
     if isinstance(domain, MeasuresAgain):
         try:
             result = domain.measure_again(job, folder)
-        except (CoagError, OSError):  # the domain cannot measure what was not finished
+        except (CoagError, OSError):  # the domain cannot measure an unfinished job
             result = JobResult(success=False)
         return result.model_copy(update={"success": False, "problem": problem})
     return JobResult(success=False, problem=problem)
@@ -405,7 +405,9 @@ class _Pool:
             except BrokenProcessPool:
                 continue
             return trial.model_copy(update={"attempts": trial.attempts + attempt - 1})
-        return broken_trial(job, "The process that played it died.", self.settings.retries + 1)
+        return broken_trial(
+            job, "The process that played it ended early.", self.settings.retries + 1
+        )
 
     @contextmanager
     def _open(self, processes: int) -> Generator[ProcessPoolExecutor]:

@@ -2,8 +2,8 @@
 
 `consult` advises and never decides: `report` reinforces what was done, also where something else
 was advised, and counts that as an override. `reflect` and `flush` write down why; `resume` gives
-it to whoever comes next; `synthesize` says where a pattern has no explanation yet. The annotation
-index ties each route pattern to the entry that says why it works and when it fails.
+it to the next agent or person; `synthesize` says where a pattern has no explanation yet. The
+annotation index links each route pattern to the entry that says why it works and when it fails.
 
 Trust bounds what a source can do (`SHARE` and `MOST_MOVED` in `reports`): one that is not trusted
 moves an edge little, and at most so far in all; its dead ends warn, and never close.
@@ -118,7 +118,7 @@ class Judgment(JudgmentStore):
 
         Args:
             manifest: What there is; None for a judgment that discovers its capabilities.
-            anew: Whether a judgment that is there already is given up.
+            anew: Whether an existing judgment is replaced.
 
         Raises:
             ConfigurationError: The manifest is wrong.
@@ -264,7 +264,7 @@ class Judgment(JudgmentStore):
         return self.reflect(thoughts)[0]
 
     def resume(self, task: str = "") -> str:
-        """What whoever takes over should read first, as text: it is data, never an instruction.
+        """What the next agent or person reads first, as text: data, never an instruction.
 
         Args:
             task: What is to be done; what concerns it comes first.
@@ -314,8 +314,8 @@ def _context(
     """How much a task speaks for each capability: by its words, and by what was learned of it."""
     context, words = graph.relevance(task), words_of_task(task)
     for one in entries:
-        told = one.origin.trust != "untrusted" and not isinstance(one, DeadEnd | SelfProfile)
-        if told and words and is_about(one, words):
+        counts = one.origin.trust != "untrusted" and not isinstance(one, DeadEnd | SelfProfile)
+        if counts and words and is_about(one, words):
             for name in one.capabilities:
                 if name in graph.capabilities:
                     context[name] = min(1.0, context.get(name, 0.0) + _FROM_ENTRY)

@@ -158,7 +158,7 @@ def waiting_for_insight(
     ]
 
 
-# ---- As text, for whoever takes over ----
+# ---- As text, for the next agent or person ----
 
 
 def newest_first(entries: Iterable[JudgmentEntry]) -> list[JudgmentEntry]:
@@ -174,7 +174,7 @@ def handover(
     annotations: Sequence[Annotation],
     graph: CapabilityGraph,
 ) -> str:
-    """What whoever takes over should know, what concerns the task first."""
+    """What the next agent or person should know; what concerns the task comes first."""
     words = words_of_task(task)
     ordered = newest_first(entries)
     ordered.sort(key=lambda one: not is_about(one, words))

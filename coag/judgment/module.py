@@ -116,7 +116,7 @@ class _ActivityState(Value):
 class DeadEndRule:
     """Forbids the candidates that match a dead end.
 
-    What matches one that is open again passes, with a remark that stands in the trace.
+    A candidate that matches one that is open again passes, with a remark in the trace.
     """
 
     name: str
@@ -403,10 +403,10 @@ class JudgmentModule:
     # ---- State ----
 
     def save_state(self) -> Mapping[str, Any]:
-        """Where the activity stands, and what was learned.
+        """The state of the activity, and what was learned.
 
-        Of more than 50,000 characters that were learned nothing is saved but the dead ends: the
-        rest is in the file, and a replay takes it as it is now.
+        If that has more than 50,000 characters, only the dead ends are saved: a replay reads the
+        other entries from the file, as it is then.
         """
         learned, closed = self.judgment.learned(_MOST_SAVED), tuple[str, ...]()
         if learned is None:

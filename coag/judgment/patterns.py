@@ -1,4 +1,4 @@
-"""Route patterns: what stands out in what was done.
+"""Route patterns: regularities in what was done.
 
 Wormholes are edges that pay well again and again, attractors are capabilities that are used far
 more than others, resonances are circles of capabilities that pay as a whole. They add to the scores
@@ -35,7 +35,7 @@ class RouteStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HarvestSettings:
-    """When something stands out."""
+    """What counts as a pattern."""
 
     wormhole_uses: int = 4
     """Uses of an edge before it may be a wormhole."""
@@ -55,14 +55,14 @@ class HarvestSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutePattern:
-    """Something that stands out in what was done."""
+    """A regularity in what was done."""
 
     kind: str
     """`wormhole`, `attractor` or `resonance`."""
     route: tuple[str, ...]
     """The capabilities, in order; a resonance returns to its first."""
     strength: float
-    """How far it stands out, from 0 to 1."""
+    """How strong it is, from 0 to 1."""
     uses: int
 
     @property

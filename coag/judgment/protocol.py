@@ -1,7 +1,7 @@
 """What judgment keeps in words: six sorts of entries, and dead ends that can reopen.
 
 A summary keeps what was concluded. It loses why: which hypotheses were ruled out, what failed and
-under which circumstances, how one came to look there (Million 2026, "Judgment Preservation in
+under which circumstances, why one looked there (Million 2026, "Judgment Preservation in
 Persistent AI Agents", sections 3 and 4.2). The six operations write that down, each as a typed
 value with its origin and its tier: how long it is meant to hold. A dead end says what was tried,
 why it failed, and what would have to change for it to be worth trying again.

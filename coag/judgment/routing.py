@@ -195,7 +195,7 @@ def reinforce(
         target: What was done.
         reward: What came of it, from 0 to 1.
         cost: What it cost, from 0 to 1.
-        trust: How much whoever gives the reward is trusted, from 0 to 1; it bounds the change.
+        trust: How much the source of the reward is trusted, from 0 to 1; it bounds the change.
         settings: Rate and unlearning.
 
     Raises:

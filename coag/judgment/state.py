@@ -135,7 +135,7 @@ class StateFile:
 
         Args:
             state: What to store.
-            anew: Whether a state that is there is given up, even if it cannot be read.
+            anew: Whether an existing state is replaced, even if it cannot be read.
 
         Raises:
             JudgmentError: There is a state already, or it cannot be locked or written.
@@ -145,7 +145,7 @@ class StateFile:
                 where = "here" if self.path is None else f"in {str(self.path)!r}"
                 raise JudgmentError(
                     f"There is a judgment {where} already. To lose what it has learned and begin "
-                    "anew, say so: anew=True (--anew)."
+                    "again, pass anew=True (--anew)."
                 )
             self._store(state)
 
@@ -202,7 +202,7 @@ class StateFile:
             return new_state()
         raise JudgmentError(
             f"Judgment {str(path)!r} cannot be read, and neither can its copy: "
-            f"{'; '.join(problems)}. Restore one of them, or remove both to begin anew."
+            f"{'; '.join(problems)}. Restore one of them, or remove both to begin again."
         )
 
 

@@ -54,7 +54,7 @@ def test_a_local_and_a_served_world_are_cross_checked(run: Run, tmp_path: Path) 
     run("assess", *jobs, "-o", str(tmp_path / "local"))
     run("assess", *jobs, "--place", "served", "-o", str(tmp_path / "served"))
     code, out, _ = run("cross-check", str(tmp_path / "local"), str(tmp_path / "served"))
-    assert (code, out) == (0, "1 of 1 jobs came to the same.\n")
+    assert (code, out) == (0, "1 of 1 jobs had the same result.\n")
 
 
 @pytest.mark.long
@@ -69,7 +69,7 @@ def test_a_served_world_with_chroma_gives_the_outcomes_of_a_local_one(
     run("assess", *jobs, "-o", str(tmp_path / "local"))
     run("assess", *jobs, "--place", "served", "-o", str(tmp_path / "served"))
     code, out, _ = run("cross-check", str(tmp_path / "local"), str(tmp_path / "served"))
-    assert (code, out) == (0, "24 of 24 jobs came to the same.\n")
+    assert (code, out) == (0, "24 of 24 jobs had the same result.\n")
 
 
 @pytest.mark.parametrize(

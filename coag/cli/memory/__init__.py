@@ -31,7 +31,7 @@ app = lazy_group(
         },
         "sleep": {
             "sleep": "Consolidates a memory: fading, archive, gists, feelings, clusters, links.",
-            "archived": "Lists what has faded and rests in the archive, the last first.",
+            "archived": "Lists the faded records in the archive, the last first.",
             "restore": "Puts archived records back, word for word, so that they are recalled "
             "again.",
         },

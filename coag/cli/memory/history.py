@@ -1,4 +1,4 @@
-"""`coag memory history` and `stats`: how a record came to be, and the state of a memory."""
+"""`coag memory history` and `stats`: the changes of a record, and the state of a memory."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def check_can_ask(*, yes: bool) -> None:
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Goes on only after a yes; else leaves with exit code 1."""
+    """Returns only after a yes; else leaves with exit code 1."""
     check_can_ask(yes=yes)
     if not yes and not typer.confirm(question, err=True):
         say("Nothing was changed.")

@@ -68,7 +68,7 @@ def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as option
     ] = False,
     seconds: Annotated[
         float | None,
-        typer.Option(metavar="N", min=0.0, help="Stop after so long; the next sleep goes on."),
+        typer.Option(metavar="N", min=0.0, help="Stop after so long; the next continues."),
     ] = None,
     model: Annotated[
         str | None,
@@ -86,7 +86,7 @@ def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as option
 ) -> None:
     """Consolidates a memory: fading, archive, gists, feelings, clusters, links.
 
-    It may be interrupted at any time; the next sleep goes on where it stopped, and asks a model
+    It may be interrupted at any time; the next sleep continues where it stopped, and asks a model
     nothing that was answered before.
 
     Example: coag memory sleep -m ~/robbie --model http://127.0.0.1:8080/v1#qwen
@@ -166,7 +166,7 @@ def archived(
     limit: Limit = 20,
     as_json: LinesOfJson = False,
 ) -> None:
-    """Lists what has faded and rests in the archive, the last first.
+    """Lists the faded records in the archive, the last first.
 
     Example: coag memory archived -m ~/robbie
     """

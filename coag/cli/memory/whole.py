@@ -1,6 +1,6 @@
 """A memory with what has faded: for commands that go by ids and links.
 
-It stands apart from `place.py`, since it loads all of `coag.memory`.
+It is not part of `place.py`, since it loads all of `coag.memory`.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def test_processes_play_what_one_would_and_those_that_die_break_no_other_job(
     outcomes = {(trial.job.contender, trial.outcome) for trial in found.trials}
     assert outcomes == {("fisher", "success"), ("mortal", "success"), ("unlucky", "broken")}
     unlucky = by_contender(found)["unlucky"]
-    assert (unlucky.problem, unlucky.attempts) == ("The process that played it died.", 3)
+    assert (unlucky.problem, unlucky.attempts) == ("The process that played it ended early.", 3)
 
 
 def test_the_time_left_is_the_median_of_its_kind(tmp_path: Path, noted: Noted) -> None:

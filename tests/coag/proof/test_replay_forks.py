@@ -1,4 +1,4 @@
-"""Forks are replayed as what they are: runs that begin where another one stood."""
+"""Forks are replayed as what they are: runs that begin with the state of another one."""
 
 from __future__ import annotations
 
