@@ -53,7 +53,7 @@ def _only(records: Sequence[TraceRecord], kind: type[Any]) -> list[Any]:
     return [record for record in records if isinstance(record, kind)]
 
 
-async def test_action_stands_between_its_intent_and_its_receipt(tmp_path: Path) -> None:
+async def test_action_is_recorded_between_its_intent_and_its_receipt(tmp_path: Path) -> None:
     agent = _agent(tmp_path, ScriptedModel(scripted_answers([[_call("push", button="green")]])))
     results = await agent.say("Go.")
     records = _records(agent)

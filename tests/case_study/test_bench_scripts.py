@@ -67,7 +67,7 @@ def test_who_heeds_does_what_is_right_after_a_refusal() -> None:
     assert early[:4] == ["b!", "look", "a", "b!"]
 
 
-def test_who_goes_on_takes_the_next_step_and_who_insists_tries_three_times() -> None:
+def test_a_script_that_continues_takes_the_next_step_and_one_that_insists_tries_thrice() -> None:
     wrong = plan_with("wrong")
     assert played(wrong, "goes-on", {"odd"}) == ["look", "odd!", "b", "end", "Done."]
     assert played(wrong, "insists", {"odd"}) == ["look", *["odd!"] * 3, "b", "end", "Done."]

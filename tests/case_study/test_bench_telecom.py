@@ -68,7 +68,7 @@ def test_a_ticket_says_who_where_and_what_they_want() -> None:
     assert read_ticket("resolved when an MMS message can be successfully sent").wish == "mms"
 
 
-def test_every_rule_stands_beside_a_sentence_of_the_policy() -> None:
+def test_every_rule_is_beside_a_sentence_of_the_policy() -> None:
     assert set(sentences()) == set(RULES)
     assert all(len(sentence) > 20 for sentence in sentences().values())
 

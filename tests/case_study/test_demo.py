@@ -107,7 +107,7 @@ def test_the_report_says_what_happened_in_words(
     assert f"| {outcome} |" in report_text([_result(scenario, **measures)])
 
 
-async def test_a_case_that_breaks_off_is_named_with_how_to_go_on(
+async def test_a_case_that_is_interrupted_is_named_with_how_to_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VACUUM_WORLD_CONTROL_TOKEN", "a-token-for-tests")

@@ -170,7 +170,7 @@ def test_phantom_that_was_reached_for_is_no_success_whatever_was_cleaned() -> No
     assert result_of("phantom-object", [_episode(1, FIGURES)], **named).success
 
 
-def test_an_episode_says_in_a_few_words_what_it_came_to() -> None:
+def test_an_episode_says_its_outcome_in_a_few_words() -> None:
     found = _episode(1, FIGURES, success=False, stranded=True, remaining=((1, 1),)).found(
         "energy-dilemma"
     )

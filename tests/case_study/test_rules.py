@@ -86,7 +86,7 @@ def test_each_rule_forbids_what_it_is_for_and_nothing_else(
     assert _judge(rule, action, _known(here, **known), way).allowed is may
 
 
-def test_a_verdict_says_what_it_rests_on() -> None:
+def test_a_verdict_says_what_it_is_based_on() -> None:
     charge = _judge("keep_charge_to_reach_charger", CLEAN, _known((2, 2), battery=25)).reason
     assert "would hold 15" in charge
     assert "takes 20" in charge

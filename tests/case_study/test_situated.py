@@ -154,16 +154,16 @@ def test_every_tool_has_a_manual_with_a_protocol_of_its_own(workspace: Workspace
 
 
 async def test_a_served_plant_is_stabilized_over_mcp() -> None:
-    workspace, told = make_water_hammer(3, speed=100), asyncio.Event()
+    workspace, hinted = make_water_hammer(3, speed=100), asyncio.Event()
 
     async def has_signalled(name: str, tool: str) -> None:
         while name not in [one.name for one in (await plant.read_signals(tool, None)).events]:
-            await told.wait()
-            told.clear()
+            await hinted.wait()
+            hinted.clear()
 
     async with asyncio.timeout(30), serve_http(workspace) as address:
         plant = McpToolConnection(StreamableHttpServerParams(url=address), name="plant")
-        plant.on_hint(lambda _: told.set())
+        plant.on_hint(lambda _: hinted.set())
         await plant.focus({"hydraulic_control", "reactor_core"})
         await plant.invoke("security_terminal", "login", {"access_code": ACCESS_CODE}, "k1")
         await plant.invoke("hydraulic_control", "power_on_pump", {}, "k2")

@@ -293,8 +293,8 @@ async def test_goals_that_another_worker_ends_say_so_too(tmp_path: Path) -> None
     if (programs := postgres_programs()) is None:
         pytest.skip("no initdb and pg_ctl on this machine")
     pytest.importorskip("psycopg", reason="the extra coag[postgres] is not installed")
-    office, told = Workspace(), asyncio.Event()
-    office.subscribe(lambda _: told.set())
+    office, hinted = Workspace(), asyncio.Event()
+    office.subscribe(lambda _: hinted.set())
     with postgres_server(programs) as conninfo:
         place: dict[str, Any] = {"folder": tmp_path, "store": url_of(conninfo)}
         one, two = (agent("worker", minded(lambda _: "Ready."), **place) for _ in range(2))
@@ -306,7 +306,7 @@ async def test_goals_that_another_worker_ends_say_so_too(tmp_path: Path) -> None
             names = [done.data["tool"] for done in await asyncio.gather(*goals)]
             assert office.became_of("worker", "other").status == "did_not_happen"
             while any(office.properties(name).properties["status"] != "done" for name in names):
-                told.clear()
-                await told.wait()
+                hinted.clear()
+                await hinted.wait()
             assert [one.name for one in office.signals(names[0]).events] == ["ended"]
             await office.close()

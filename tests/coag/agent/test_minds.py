@@ -195,7 +195,9 @@ async def test_a_tool_whose_manual_changes_is_refused_until_a_person_approves() 
             agent.wake(activity)
             await agent.ended(activity)
             why = "The manual of kettle is not shown: Tool 'kettle' is refused: its manual changed"
-            assert any(why in one.text for one in model.requests), "it is told in the same cycle"
+            assert any(why in one.text for one in model.requests), (
+                "the model gets it in the same cycle"
+            )
             await agent.perception.approve("kettle")
             third = agent.add_goal("Boil again.").id
             await when(agent, third, "blocked")

@@ -99,7 +99,7 @@ async def carried(where: Path, **options: Any) -> Finished:
 
 
 async def go_on(folder: Path, texts: Sequence[str] = SAID, answer: str = ANSWER) -> CoagAgent:
-    """Goes on with what is left of the turns."""
+    """Continues with the turns that are left."""
     agent = await CoagAgent.resume(folder)
     if agent.in_turn:
         assert await say_nothing(agent) == answer

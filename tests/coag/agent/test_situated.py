@@ -171,7 +171,7 @@ async def test_an_activity_can_be_cancelled_woken_and_all_can_be_reset() -> None
         assert (await agent.ended(third)).end is ActivityEnd.CANCELLED
 
 
-async def test_a_store_that_fails_while_all_wait_is_told_and_lets_go_of_everything(
+async def test_a_store_that_fails_while_all_wait_is_reported_and_frees_everything(
     tmp_path: Path,
 ) -> None:
     reported: list[str] = []
@@ -305,7 +305,7 @@ async def test_the_clock_sets_a_goal_once_at_each_of_its_times(tmp_path: Path) -
                 assert agent.store.find()[-1].source == "timer"
 
 
-def test_goals_that_cannot_be_told_apart_or_never_come_are_refused() -> None:
+def test_goals_with_the_same_name_or_that_never_come_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="names twice: tea"):
         cook(scripted("No."), goals=[ORDERS, ORDERS])
     with pytest.raises(ValueError, match="every"):
@@ -382,7 +382,7 @@ async def test_saving_the_state_of_activities_in_ram_says_that_they_are_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with kitchen() as (workspace, _):
-        for folder, told in ((None, 1), (tmp_path, 0)):
+        for folder, warned in ((None, 1), (tmp_path, 0)):
             caplog.clear()
             async with cook(minded(careful), workspace, folder=folder) as agent:
                 await agent.save_state()
@@ -390,8 +390,8 @@ async def test_saving_the_state_of_activities_in_ram_says_that_they_are_lost(
                 activity = agent.add_goal(GOAL)
                 await when(agent, activity.id, "blocked")
                 await agent.save_state()
-                assert len(caplog.records) == told
-                assert not told or "no folder=" in caplog.text
+                assert len(caplog.records) == warned
+                assert not warned or "no folder=" in caplog.text
 
 
 async def test_steps_are_cycles_and_not_the_ends_of_turns() -> None:

@@ -67,7 +67,7 @@ async def test_the_whole_mind_comes_back_in_another_agent() -> None:
     assert json.loads(json.dumps(await second.save_state())) == state
 
 
-async def test_ids_go_on_where_they_were() -> None:
+async def test_ids_continue_where_they_were() -> None:
     first = make()
     await say(first)
     second = make()
@@ -137,7 +137,7 @@ async def test_a_state_whose_fields_cannot_be_is_refused_with_the_field(
         await make().load_state(wrong)
 
 
-async def test_a_state_says_where_the_long_term_memory_rests_and_holds_none_of_it(
+async def test_a_state_says_where_the_long_term_memory_is_and_holds_none_of_it(
     tmp_path: Path,
 ) -> None:
     agent = make(memory=tmp_path / "mind")

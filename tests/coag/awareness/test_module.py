@@ -592,7 +592,7 @@ EVENTS = st.one_of(
 
 @given(st.lists(EVENTS, max_size=25), st.integers(0, 25), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_a_run_that_is_taken_up_anywhere_comes_to_the_same_within_its_bounds(
+def test_a_run_that_is_resumed_anywhere_ends_the_same_within_its_bounds(
     happened: list[Percept | Outcome], at: int, dynamic: bool
 ) -> None:
     def made(archive: Archive) -> Awareness:

@@ -106,7 +106,7 @@ class Shop:
     async def buy(self, price: int) -> str:
         """Buys something."""
         self.bought.append(price)
-        await asyncio.sleep(0)  # lets the other calls of a batch go on
+        await asyncio.sleep(0)  # lets the other calls of a batch continue
         self.left -= price
         return json.dumps({"left": self.left})
 

@@ -215,7 +215,7 @@ async def test_a_late_call_is_given_up_and_may_have_happened(in_process: None) -
 
 
 @pytest.mark.slow
-async def test_a_server_that_dies_leaves_the_call_open_and_is_started_again_within_bounds(
+async def test_a_server_that_is_killed_leaves_the_call_open_and_is_started_again_within_bounds(
     tmp_path: Path,
 ) -> None:
     notes = tmp_path / "notes"

@@ -28,7 +28,7 @@ async def test_tools_over_http_are_listed_called_cancelled_and_pinned(tmp_path: 
             assert workbench.quarantined["add"].new.description == "Other."
 
 
-async def test_a_server_over_http_that_dies_in_a_call_leaves_it_open(tmp_path: Path) -> None:
+async def test_a_server_over_http_that_is_killed_in_a_call_leaves_it_open(tmp_path: Path) -> None:
     with over_http() as server:
         async with PinnedMcpWorkbench(server.params, limits=QUICK) as workbench:
             running = await until_running(workbench, "wait", tmp_path)

@@ -210,7 +210,7 @@ class Endless(ScriptedModel):
 @pytest.mark.parametrize(
     ("name", "error"), [("broken", "no route"), ("endless", "without a result")]
 )
-async def test_stream_that_breaks_off_is_written_down(name: str, error: str) -> None:
+async def test_stream_that_is_cut_off_is_recorded(name: str, error: str) -> None:
     client = Endless(scripted_answers([]), name=name)
     agent = recorded(client, model_client_stream=True)
     with pytest.raises((ConnectionError, RuntimeError)):

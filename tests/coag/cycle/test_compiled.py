@@ -115,7 +115,7 @@ async def test_it_is_approved_as_anything_else_or_not_used_where_that_is_needed(
     assert depths(agent)[8] == "full"
 
 
-async def test_one_that_fails_twice_is_dropped_and_learned_anew_as_another_version() -> None:
+async def test_one_that_fails_twice_is_dropped_and_learned_again_as_another_version() -> None:
     agent, _, sky = await learned()
     sky.answer = ValueError("no line")
     for _ in range(2):

@@ -173,7 +173,7 @@ async def test_what_ran_is_reported_where_the_wait_for_another_is_cancelled() ->
     assert statuses == [ExecutionStatus.DONE, ExecutionStatus.REFUSED]
 
 
-async def test_what_comes_to_need_approval_while_others_run_is_asked_about() -> None:
+async def test_an_action_that_needs_approval_while_others_run_is_asked_about() -> None:
     clock, asked = HandClock(), list[str]()
 
     def approve(request: ApprovalRequest) -> bool:

@@ -294,7 +294,7 @@ async def test_a_hook_that_cannot_read_a_return_ends_the_turn_and_loses_nothing(
         ({"selection": "model"}, (0.9, 0.2), DecidedBy.MODEL, "look"),
     ],
 )
-async def test_the_model_selects_only_among_equals_unless_told_otherwise(
+async def test_the_model_selects_only_among_equals_unless_set_otherwise(
     settings: Any, judged: tuple[float, float], decided_by: DecidedBy, done: str
 ) -> None:
     mind = make_mind(

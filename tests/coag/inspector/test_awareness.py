@@ -57,7 +57,7 @@ made_up = pytest.mark.broken_trace("its records are made up")
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """The run of a real agent that keeps where it stands; only to be read."""
+    """The run of a real agent that keeps its awareness; only to be read."""
     return asyncio.run(aware_run(tmp_path_factory.mktemp("aware")))
 
 

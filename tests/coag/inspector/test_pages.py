@@ -474,7 +474,7 @@ def test_what_was_added_to_a_list_and_taken_out_is_listed_by_cycle(render: Rende
     assert "a finding is of this cycle" in added
 
 
-def test_where_an_agent_stood_is_shown_with_how_much_is_left_out(plain: dict[str, str]) -> None:
+def test_an_agents_awareness_is_shown_with_how_much_is_left_out(plain: dict[str, str]) -> None:
     text = plain["awareness"]
     for sentence in (
         *("as cycle 4 began", "what cycle 4 itself brought is not in it", "every 2th cycle"),

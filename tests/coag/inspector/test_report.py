@@ -131,7 +131,7 @@ def test_a_link_leads_to_the_file_that_is_written(run: RunFolder, tmp_path: Path
     assert (tmp_path / "real.html").stat().st_size > 1_000
 
 
-def test_where_the_agent_stood_is_in_the_report_of_a_run_that_keeps_it(tmp_path: Path) -> None:
+def test_the_agents_awareness_is_in_the_report_of_a_run_that_keeps_it(tmp_path: Path) -> None:
     run = asyncio.run(aware_run(tmp_path / "logs"))
     _, text, seen = reported(run, output=tmp_path / "run.html")
     assert "run-1-awareness" in seen.ids

@@ -112,7 +112,7 @@ def test_a_choice_follows_its_probabilities() -> None:
     assert drawn.count("b") / 400 == pytest.approx(advice[0].probability, abs=0.08)
 
 
-def test_advice_says_what_it_rests_on() -> None:
+def test_advice_says_what_it_is_based_on() -> None:
     made = graph()
     reinforce(made, START, "b", 1.0)
     now = Advising(context={"b": 0.5}, biases={(START, "b"): 0.2})

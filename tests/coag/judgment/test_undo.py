@@ -52,11 +52,11 @@ def begun(edges: bool, reports: Iterable[Said] = (), source: str = "") -> Judgme
     judgment = Judgment(now=lambda: NOW)
     judgment.init(SPARSE if edges else SPARSE["capabilities"])
     for one in reports:
-        told(judgment, one, source or one.source)
+        say_in(judgment, one, source or one.source)
     return judgment
 
 
-def told(judgment: Judgment, said: Said, source: str) -> None:
+def say_in(judgment: Judgment, said: Said, source: str) -> None:
     advised = judgment.consult("a", current=said.after) if said.advised else None
     judgment.report(
         said.used, said.reward, cost=said.cost, current=said.after, consultation=advised,
@@ -80,7 +80,7 @@ def test_taking_back_the_last_reports_is_as_if_they_had_never_come(
     judgment = begun(edges, first)
     before, choices, status = known(judgment), judgment.choices(), judgment.status()
     for one in last:
-        told(judgment, one, "mallory")
+        say_in(judgment, one, "mallory")
     done = judgment.revoke(source="mallory")
     assert (done.reports, done.left) == (len(last), 0)
     assert known(judgment) == before

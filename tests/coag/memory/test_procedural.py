@@ -125,7 +125,7 @@ def test_gate_refuses_to_repeat_a_standing_rule() -> None:
     assert len(rules(memory)) == 2
 
 
-def test_what_stood_in_the_procedure_before_blocks_no_other_change() -> None:
+def test_earlier_text_of_a_procedure_blocks_no_other_change() -> None:
     text = "Think.\n\n## Standing rules\n1. Look.\n2. Look!"
     memory = ProceduralMemory({"check": Procedure(name="check", text=text)})
     add(memory, "Wait.")

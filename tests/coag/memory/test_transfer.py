@@ -163,13 +163,13 @@ OLD = remembered(
     superseded_by=record_id(SEMANTIC, "alice", "The door is shut."),
 )
 NEW = remembered("The door is shut.", kind=SEMANTIC, minutes=1, supersedes=OLD.id)
-TOLD = remembered(
+KNOWN = remembered(
     "Somebody shut the door.",
     trust=Trust.DEVELOPER,
     minutes=2,
     lineage=Lineage(derived_from=(NEW.id,), contradicts=(OLD.id,)),
 )
-ALL = [TOLD, OLD, NEW]
+ALL = [KNOWN, OLD, NEW]
 
 
 @pytest.fixture
@@ -248,11 +248,11 @@ async def test_a_bad_line_is_named_and_the_lines_before_it_are_kept(
     assert "line 3" in str(caught.value)
     assert "1 new" in str(caught.value)
     assert "\x1b" not in str(caught.value)
-    assert await everything(store) == [TOLD]
+    assert await everything(store) == [KNOWN]
     result = await import_records(store, file, skip_bad=True)
     assert (result.new, result.known, result.refused, result.missing) == (1, 1, 1, 0)
     assert [one.line for one in result.reasons] == [3]
-    assert await everything(store) == [TOLD, NEW]
+    assert await everything(store) == [KNOWN, NEW]
 
 
 async def test_a_file_that_was_cut_off_is_reported(file: Path) -> None:
@@ -308,11 +308,11 @@ async def test_a_record_that_memory_refuses_is_not_imported_and_its_line_and_id_
     assert bad.id in str(caught.value)
     assert not set(str(caught.value)) & {"\0", "\x1b", "\u200b"}
     assert "1 new" in str(caught.value)
-    assert [one.text for one in await everything(store)] == [TOLD.text]
+    assert [one.text for one in await everything(store)] == [KNOWN.text]
     result = await import_records(store, file, scope=scope, skip_bad=True)
     assert (result.new, result.known, result.refused) == (1, 1, 1)
     assert bad.id in result.reasons[0].why
-    assert [one.text for one in await everything(store)] == [TOLD.text, NEW.text]
+    assert [one.text for one in await everything(store)] == [KNOWN.text, NEW.text]
 
 
 async def test_another_scope_changes_ids_and_links_together(file: Path) -> None:
@@ -346,10 +346,10 @@ async def test_a_file_from_elsewhere_is_trusted_as_little_as_asked_for(file: Pat
 
 async def test_a_record_that_differs_stays_unless_the_file_is_to_be_taken(file: Path) -> None:
     store = in_memory()
-    mine = TOLD.model_copy(update={"type": "mine", "created_at": START})
+    mine = KNOWN.model_copy(update={"type": "mine", "created_at": START})
     await store.add([mine])
     assert await import_records(store, file) == ImportResult(new=2, differing=1)
-    assert (await store.get([TOLD.id])) == [mine]
+    assert (await store.get([KNOWN.id])) == [mine]
     taken = await import_records(store, file, on_conflict=OnConflict.TAKE)
     assert taken == ImportResult(known=2, differing=1)
     assert await everything(store) == ALL

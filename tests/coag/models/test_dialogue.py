@@ -75,7 +75,7 @@ async def test_what_a_rung_adds_is_in_the_users_last_message() -> None:
     assert sent.last_user_text.startswith("Look.\n\nAnswer with one JSON object")
 
 
-def test_messages_go_on_without_two_of_the_user_in_a_row() -> None:
+def test_messages_continue_without_two_of_the_user_in_a_row() -> None:
     again = UserMessage(content="Again.", source="user")
     assert continued([], [again]) == [again]
     assert continued(DIALOGUE, []) == DIALOGUE

@@ -260,7 +260,7 @@ async def test_a_stream_that_never_waits_can_be_cancelled() -> None:
     assert model.given < 10_000
 
 
-async def test_a_streaming_client_comes_to_its_end() -> None:
+async def test_a_streaming_client_finishes() -> None:
     client = ReplayChatCompletionClient(["one", "two"])
     asker = StructuredModel(client)
     texts = [

@@ -203,7 +203,7 @@ async def test_an_operation_is_answered_when_what_it_changed_is_perceived() -> N
             await agent.perception.invoke("a", "counter", "explode", {}, "k2")
 
 
-async def test_after_a_restart_focus_and_cursor_go_on() -> None:
+async def test_after_a_restart_focus_and_cursor_continue() -> None:
     workspace, store = belfry(bell := Bell()), ActivityStore()
     async with perceiving(Line(workspace), store=store) as agent:
         await agent.perception.focus("a", "bell")
@@ -254,7 +254,7 @@ async def test_a_tool_in_focus_is_read_also_without_hints() -> None:
         await agent.until(agent.signals)
 
 
-async def test_a_lasting_outage_is_told_once_and_ends_with_a_reading() -> None:
+async def test_a_lasting_outage_is_reported_once_and_ends_with_a_reading() -> None:
     bell = Bell()
     line = Line(belfry(bell))
     async with perceiving(line) as agent:
@@ -386,7 +386,7 @@ async def test_a_flood_becomes_one_gap_and_what_is_waited_for_comes_all_the_same
         await agent.until(agent.signals)
 
 
-async def test_gaps_are_told_also_where_the_clock_was_set_back_over_a_restart() -> None:
+async def test_gaps_are_reported_also_where_the_clock_was_set_back_over_a_restart() -> None:
     workspace, store = belfry(bell := Bell()), ActivityStore()
     settings = QUICK.model_copy(update={"unperceived_limit": 5})
     for seconds in (10_000, 0):

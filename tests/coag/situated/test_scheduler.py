@@ -215,7 +215,7 @@ async def test_the_end_of_an_activity_is_a_signal_for_its_parent_and_for_who_wai
         assert stage.state("parent") is ActivityState.RUNNING, "it had ended already"
 
 
-async def test_who_waits_for_an_activity_that_never_was_is_told_so() -> None:
+async def test_a_wait_for_an_activity_that_never_was_ends_with_a_percept() -> None:
     async with running() as stage:
         stage.add("a")
         await stage.mind.ends("a", Step(wait=Wait(condition=OnActivity(activity="z"), since=NOW)))
@@ -355,7 +355,7 @@ async def test_a_mind_that_raises_cancelled_error_by_itself_has_failed() -> None
         assert "failed once: CancelledError" in (await stage.scheduler.ended("a")).result
 
 
-async def test_a_store_that_fails_is_told_to_all_who_wait() -> None:
+async def test_a_store_that_fails_is_reported_to_all_waiters() -> None:
     loop = asyncio.get_running_loop()
     reported: list[str] = []
     loop.set_exception_handler(lambda _, context: reported.append(context["message"]))

@@ -167,7 +167,7 @@ def test_who_was_taken_for_dead_writes_nothing(
     dead.claim(1)
     dead.save(an_activity(state=ActivityState.RUNNING))
     leases_end(database)
-    dead.hold()  # nobody has taken over yet: it goes on
+    dead.hold()  # nobody has taken over yet: it continues
     leases_end(database)
     other.hold()
     assert other.claim(1) == ["a"]
@@ -186,7 +186,7 @@ def test_who_reads_on_is_one_at_a_time(database: str) -> None:
     assert two.advance("pump", "e1:1", "e1:5")
     assert one.cursor("pump") == "e1:5"
     one.focus("a", "pump")
-    assert two.cursor("pump") is None, "for the first who perceives a tool, signals count anew"
+    assert two.cursor("pump") is None, "for the first who perceives a tool, signals count from now"
     one.close()
     two.close()
 

@@ -55,7 +55,7 @@ class Gate(EnhancedTool):
 # ---- Operations ----
 
 
-async def test_an_operation_is_acknowledged_at_once_and_goes_on_by_itself() -> None:
+async def test_an_operation_is_acknowledged_at_once_and_continues_by_itself() -> None:
     workspace = workspace_of(Pump(), clock=(clock := VirtualClock()))
 
     ack = await workspace.invoke("pump", "power_on", {"step": 2500}, "k1")
@@ -301,10 +301,10 @@ async def test_a_check_that_raises_and_an_answer_that_is_not_json_are_errors_of_
         await workspace.invoke("broken", "answers", {})
 
 
-# ---- Who is told ----
+# ---- Subscribers ----
 
 
-async def test_subscribers_are_told_of_changes_signals_and_tools() -> None:
+async def test_subscribers_get_hints_of_changes_signals_and_tools() -> None:
     workspace, hints = workspace_of(pump := Pump()), list[str | None]()
     unsubscribe = workspace.subscribe(hints.append)
 

@@ -27,7 +27,7 @@ async def only_phases(stream: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
             yield item
 
 
-async def test_console_shows_what_every_phase_came_to(
+async def test_console_shows_the_outcome_of_every_phase(
     scout: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await Console(scout(events="phases").run_stream(task="Look around."))
@@ -38,7 +38,7 @@ async def test_console_shows_what_every_phase_came_to(
     assert "Selection: an impasse, no candidate survived." in out
 
 
-async def test_rich_console_shows_what_every_phase_came_to(
+async def test_rich_console_shows_the_outcome_of_every_phase(
     scout: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")

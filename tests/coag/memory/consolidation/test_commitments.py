@@ -73,7 +73,7 @@ async def test_a_commitment_with_a_time_fires_at_that_time_once() -> None:
     assert (one.record, one.trust, one.importance) == (notes[0].id, Trust.USER, 0.7)
 
 
-async def test_a_commitment_without_a_time_comes_to_mind_in_its_context() -> None:
+async def test_a_commitment_without_a_time_is_due_in_its_context() -> None:
     intentions, observer = await _noted("I promise to water the tomato plants.", trust=UNTRUSTED)
     (one,) = intend((await observer.observe(force=True)).notes, intentions)
     assert one.trust is UNTRUSTED

@@ -228,7 +228,7 @@ def agent_with(module: IntentionModule, *answers: str) -> tuple[CoagAgent, Scrip
     return CoagAgent("ann", model, modules=[module], depth="compact", proposal="native"), model
 
 
-async def told(agent: CoagAgent, text: str = "Anything new?") -> None:
+async def take_turn(agent: CoagAgent, text: str = "Anything new?") -> None:
     message = TextMessage(content=text, source="user")
     await agent.on_messages([message], CancellationToken())
 
@@ -238,12 +238,12 @@ async def test_an_agent_perceives_a_reminder_once_also_over_a_restart(tmp_path: 
     async with remembering(path, clock=clock) as (module, _):
         module.intentions.add("Water the plants", AtTime(at=clock.now() + HOUR))
         agent, model = agent_with(module, "No.")
-        await told(agent)
+        await take_turn(agent)
         assert "To be remembered now" not in model.requests[-1].text
     await clock.advance(3600)
     async with remembering(path, clock=clock) as (module, _):
         agent, model = agent_with(module, "Water the plants.", "No.")
-        await told(agent)
+        await take_turn(agent)
         assert "To be remembered now" in model.requests[-1].text
         assert await module.take_percepts() == []
         assert await module.intentions.unperceived("another") == []
@@ -258,7 +258,7 @@ async def test_what_is_to_be_remembered_each_time_is_remembered_in_each_run(
         async with remembering(tmp_path / "dynamics.sqlite3") as (module, _):
             module.intentions.add("Say hello", AtEvent(event="user", recurring=True))
             agent, model = agent_with(module, "No.")
-            await told(agent)
+            await take_turn(agent)
             assert "To be remembered now" in model.requests[-1].text
 
 

@@ -132,18 +132,18 @@ async def test_one_by_event_fires_when_that_happens_once_or_each_time() -> None:
         assert await ann.reminded() == ["Say hello"]
 
 
-async def test_one_occurrence_of_an_event_fires_once_however_often_it_is_told() -> None:
+async def test_one_occurrence_of_an_event_fires_once_however_often_it_is_reported() -> None:
     with kept() as ann:
         ann.intentions.add("Say hello", AtEvent(event="bert", recurring=True))
-        told = [ann.intentions.happened("bert", key=key) for key in ("p1", "p1", "p2", "p1")]
-        assert told == [1, 0, 1, 0]
+        counts = [ann.intentions.happened("bert", key=key) for key in ("p1", "p1", "p2", "p1")]
+        assert counts == [1, 0, 1, 0]
 
 
-async def test_one_occurrence_of_a_context_fires_once_however_often_it_is_told() -> None:
+async def test_one_occurrence_of_a_context_fires_once_however_often_it_is_reported() -> None:
     with kept() as ann:
         ann.intentions.add("Buy milk", InContext(cue="grocery shopping", rest=0.0))
-        told = [await ann.intentions.mentioned("grocery shopping", key=key) for key in "1121"]
-        assert told == [1, 0, 1, 0]
+        counts = [await ann.intentions.mentioned("grocery shopping", key=key) for key in "1121"]
+        assert counts == [1, 0, 1, 0]
 
 
 async def test_a_file_of_an_older_version_has_one_key_and_it_still_counts(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_a_file_of_an_older_version_has_one_key_and_it_still_counts(tmp_pa
 # ---- By context ----
 
 
-async def test_a_context_that_recurs_rests_between_two_firings_whatever_the_clock_does() -> None:
+async def test_a_context_that_recurs_pauses_between_two_firings_whatever_the_clock_does() -> None:
     with kept() as ann:
         ann.intentions.add("Buy milk", InContext(cue="grocery shopping", rest=3600))
         fired: list[int] = []

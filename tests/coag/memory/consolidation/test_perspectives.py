@@ -93,7 +93,7 @@ async def test_a_perspective_is_trusted_no_more_than_its_event(stage: Stage) -> 
     assert record.provenance.trust is UNTRUSTED
 
 
-async def test_observing_twice_keeps_once_and_another_session_keeps_anew(stage: Stage) -> None:
+async def test_observing_twice_keeps_once_and_another_session_keeps_again(stage: Stage) -> None:
     lyra = stage.witness("Lyra")
     first = await stage.observe(lyra, session="s1")
     assert await stage.observe(lyra, session="s1") == first
@@ -206,7 +206,7 @@ async def test_a_memory_that_was_cut_off_ends_with_its_last_sentence(stage: Stag
     assert record.text.endswith("I ran and ran and ran.")
 
 
-async def test_the_model_is_told_the_character(stage: Stage) -> None:
+async def test_the_model_is_given_the_character(stage: Stage) -> None:
     model = ScriptedModel(scripted_answers([memories("I saw it.")]))
     lyra = stage.witness(
         "Lyra", traits=Traits(emotionality=0.9, honesty=0.3), mood=Mood(valence=-0.5, arousal=0.5)
@@ -269,7 +269,7 @@ def test_feelings_and_mood_show_and_weak_ones_do_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("Holt closed the gate.", "I closed the gate."),
         ("Lyra found Holt's sword and gave it to Holt.", "Lyra found my sword and gave it to me."),
@@ -278,8 +278,8 @@ def test_feelings_and_mood_show_and_weak_ones_do_not() -> None:
         ("Holtby is a town.", "Holtby is a town."),
     ],
 )
-def test_the_witness_tells_in_the_first_person(text: str, told: str) -> None:
-    assert in_first_person(text, "Holt") == told
+def test_the_witness_tells_in_the_first_person(text: str, expected: str) -> None:
+    assert in_first_person(text, "Holt") == expected
 
 
 def test_an_event_is_good_or_bad_by_words_or_by_an_appraisal() -> None:
@@ -292,10 +292,10 @@ def test_an_event_is_good_or_bad_by_words_or_by_an_appraisal() -> None:
 
 
 @given(st.text(min_size=1, max_size=200), st.builds(Traits))
-def test_any_event_can_be_told_and_twice_the_same(text: str, traits: Traits) -> None:
-    told = told_by("Lyra", text, traits=traits)
-    assert told
-    assert told == told_by("Lyra", text, traits=traits)
+def test_any_event_can_be_put_in_words_and_twice_the_same(text: str, traits: Traits) -> None:
+    line = told_by("Lyra", text, traits=traits)
+    assert line
+    assert line == told_by("Lyra", text, traits=traits)
 
 
 # ---- With dynamics ----

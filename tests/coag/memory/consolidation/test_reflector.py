@@ -179,7 +179,7 @@ async def test_a_note_that_was_revoked_does_not_wait(memory: LongTermMemory) -> 
     assert (await reflect(memory, file=file, least=1)).looked_at == 1
 
 
-async def test_what_is_concluded_anew_takes_the_place_of_what_was(memory: LongTermMemory) -> None:
+async def test_a_new_conclusion_replaces_the_earlier_one(memory: LongTermMemory) -> None:
     await noted(memory, *TALK[:2])
     (old,) = (await reflect(memory)).reflections
     await noted(memory, "I prefer green tea at noon.", "I like green tea in the morning now.")
@@ -189,7 +189,7 @@ async def test_what_is_concluded_anew_takes_the_place_of_what_was(memory: LongTe
     assert [hit.record.id for hit in found if hit.record.type == "reflection"] == [new.id]
 
 
-async def test_a_model_reflects_and_what_rests_on_nothing_is_left_out(
+async def test_a_model_reflects_and_conclusions_without_notes_are_left_out(
     memory: LongTermMemory,
 ) -> None:
     await noted(memory, *TALK[:2])

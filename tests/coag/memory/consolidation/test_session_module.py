@@ -23,7 +23,7 @@ def percept(text: str, source: str = "user", **fields: Any) -> Percept:
     return Percept(id="p", at=SteppingClock().now(), source=source, content=text, **fields)
 
 
-async def told(module: SessionModule) -> None:
+async def fill_session(module: SessionModule) -> None:
     await module.observe(percept("My order 4711 arrived broken. Thanks!"))
     await module.observe(
         percept(
@@ -39,7 +39,7 @@ async def told(module: SessionModule) -> None:
 async def test_what_was_perceived_in_a_case_is_shown_in_the_next(memory: LongTermMemory) -> None:
     module = SessionModule(memory, "case 1")
     assert await module.contribute(Phase.REASONING, SITUATION, 500) is None
-    await told(module)
+    await fill_session(module)
     end = await module.end("case 2")
     assert module.session == "case 2"
     assert end.summary is not None
@@ -55,16 +55,16 @@ async def test_what_was_perceived_in_a_case_is_shown_in_the_next(memory: LongTer
 
 async def test_each_event_is_trusted_as_what_it_was_taken_from(memory: LongTermMemory) -> None:
     module = SessionModule(memory, "case 1")
-    await told(module)
+    await fill_session(module)
     await module.end("case 2")
     said, found = await events_of(memory, "case 1")
     assert (said.provenance.trust, found.provenance.trust) == (Trust.USER, Trust.UNTRUSTED)
     assert found.provenance.source == "find_order"
 
 
-async def test_a_session_goes_on_after_a_restart(memory: LongTermMemory) -> None:
+async def test_a_session_continues_after_a_restart(memory: LongTermMemory) -> None:
     module, again = SessionModule(memory, "case 1"), SessionModule(memory, "another")
-    await told(module)
+    await fill_session(module)
     again.load_state(module.save_state())
     assert again.session == "case 1"
     assert (await again.end("case 2")).summary is not None

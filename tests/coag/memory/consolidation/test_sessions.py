@@ -188,7 +188,7 @@ def _left(game: Game, end: SessionEnd) -> list[object]:
 
 
 @pytest.mark.parametrize("at", range(1, 9))
-async def test_an_end_that_failed_anywhere_goes_on_where_it_stopped(at: int) -> None:
+async def test_an_end_that_failed_anywhere_continues_where_it_stopped(at: int) -> None:
     whole = Game()
     store = FailingStore(HashEmbedder())
     game = Game(store)

@@ -227,7 +227,7 @@ async def test_numbers_out_of_range_are_refused(bad: dict[str, Any], why: str) -
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-async def test_a_clock_that_stands_years_ahead_is_refused_and_nothing_fades(dry_run: bool) -> None:
+async def test_a_clock_that_is_years_ahead_is_refused_and_nothing_fades(dry_run: bool) -> None:
     clock = Calendar()
     memory = sleeper(clock=clock)
     await fill(memory, 3)

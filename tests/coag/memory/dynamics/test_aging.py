@@ -336,7 +336,7 @@ def test_too_few_records_an_even_balance_and_a_trait_at_its_end_propose_nothing(
     assert persona_proposals([state_of(**WARM)] * 10, Traits(), PLAIN) == ()
 
 
-def test_a_proposal_says_on_how_many_records_it_rests() -> None:
+def test_a_proposal_says_on_how_many_records_it_is_based() -> None:
     (few,) = persona_proposals([state_of(**WARM)] * 10, Traits(), COMPANION)
     (many,) = persona_proposals([state_of(**WARM)] * 50, Traits(), COMPANION)
     assert few.reason == "100% warm, 0% conflict of 10 records"

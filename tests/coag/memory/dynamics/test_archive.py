@@ -113,7 +113,7 @@ def test_two_reads_in_one_moment_are_both_noted_and_an_unknown_one_is_none(
     assert archive.entries(scopes=["bob"]) == []
 
 
-def test_what_is_archived_rests_in_the_file_for_every_process(tmp_path: Path) -> None:
+def test_archived_records_are_in_the_file_for_every_process(tmp_path: Path) -> None:
     path, record = tmp_path / "dynamics.sqlite3", remembered("a")
     first = DynamicsFile(path)
     MemoryArchive(first).put([record], owner="alice", at=0.0)

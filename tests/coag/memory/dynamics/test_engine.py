@@ -302,7 +302,7 @@ def test_the_configuration_of_a_memory_without_dynamics_does_not_speak_of_them()
         dynamics.config()
 
 
-async def test_imported_records_are_as_old_as_they_are_and_begin_to_fade_anew(
+async def test_imported_records_are_as_old_as_they_are_and_begin_to_fade_again(
     tmp_path: Path,
 ) -> None:
     clock = Calendar()

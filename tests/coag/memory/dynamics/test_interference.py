@@ -125,7 +125,7 @@ async def test_the_latest_value_comes_though_its_words_were_not_among_the_best()
     assert texts(found) == ["Weekly round: the reading of meter 7 was 1029."]
 
 
-async def test_a_value_that_is_said_again_stands_again_and_only_if_who_says_so_is_trusted() -> None:
+async def test_a_value_that_is_said_again_is_valid_again_only_if_its_source_is_trusted() -> None:
     memory = sleeper(settings=ONLY, clock=Calendar())
     red = await say(memory, "The door is red.")
     blue = await say(memory, "The door is blue.")
@@ -135,7 +135,7 @@ async def test_a_value_that_is_said_again_stands_again_and_only_if_who_says_so_i
     assert marks(await memory.recall("door", k=2)) == {red.text: None, blue.text: red.id}
 
 
-async def test_what_yielded_to_a_record_that_is_revoked_stands_again() -> None:
+async def test_a_record_that_yielded_to_a_revoked_one_is_valid_again() -> None:
     memory = sleeper(settings=ONLY, clock=Calendar())
     one = await say(memory, "The door is red.")
     two = await say(memory, "The door is blue.")

@@ -42,11 +42,11 @@ def place() -> Place:
 
 
 async def test_a_chain_is_whole_wherever_its_records_are(place: Place) -> None:
-    told = [(await tell(place.plain, f"door {n}", value=f"v{n}")).record for n in range(4)]
-    chain = await place.plain.history(told[0].id)
+    stored = [(await tell(place.plain, f"door {n}", value=f"v{n}")).record for n in range(4)]
+    chain = await place.plain.history(stored[0].id)
     assert len(chain) == 4
     await place.fade(chain[1].id, chain[3].id)
-    assert len(await place.plain.history(told[0].id)) == 1
+    assert len(await place.plain.history(stored[0].id)) == 1
     for record in chain:
         assert await place.memory.history(record.id) == chain
         assert await place.memory.history(record.id[:8]) == chain
