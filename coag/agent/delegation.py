@@ -51,11 +51,7 @@ GoalEnd = Literal["done", "failed", "cancelled"]
 
 
 class DelegatedGoal(EnhancedTool):
-    """Represents one goal that was delegated to an agent.
-
-    Args:
-        activity: The agent's activity for it; its id is the tool's.
-    """
+    """Represents one goal that was delegated to an agent, whose activity has the tool's id."""
 
     category = DELEGATED
     protocol = "It has no operations: wait for `ended`. Its agent's tool cancels it."

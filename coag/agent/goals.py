@@ -70,22 +70,14 @@ def goal_of(messages: Sequence[BaseChatMessage]) -> tuple[str, Trust]:
 
 
 def check_goals(goals: Sequence[Goal | Intentions]) -> None:
-    """Refuses goals that have the same name.
-
-    Raises:
-        ConfigurationError: Two of them have the same name.
-    """
+    """Refuses goals of which two have the same name."""
     counts = Counter(goal.name for goal in goals if not isinstance(goal, Intentions))
     if doubled := sorted(name for name, count in counts.items() if count > 1):
         raise ConfigurationError(f"goals= has names twice: {', '.join(doubled)}.")
 
 
 async def cancel_delegated(perception: ToolPerception, activity_id: str, reason: str) -> None:
-    """Ends what an activity has delegated to other agents; see `DelegateTool`.
-
-    Raises:
-        ToolConnectionError: A server did not answer.
-    """
+    """Ends what an activity has delegated to other agents; see `DelegateTool`."""
     for tool in (await perception.catalogue()).values():
         if tool.category == DELEGATES:
             key, arguments = uuid.uuid4().hex, {"reason": reason}
@@ -98,13 +90,6 @@ class GoalSetter:
 
     The id of an activity follows from what sets it, so that a signal or a time sets a goal once,
     whenever the process is killed and started again.
-
-    Args:
-        goals: The goals, and intentions that set some.
-        add: Begins an activity.
-        perception: The agent's tools.
-        store: Where the inbox of the signals is.
-        clock: Gives the time.
     """
 
     def __init__(
@@ -125,11 +110,7 @@ class GoalSetter:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Perceives the tools whose signals set goals, and keeps the time of the others.
-
-        Raises:
-            UnknownNameError: A goal names a tool that its server does not have.
-        """
+        """Perceives the tools whose signals set goals, which must exist; keeps the others' time."""
         tools = {goal.on.tool for goal in self._signals}
         for tool in set(self._perception.focused(STANDING)) - tools:
             await self._perception.unfocus(STANDING, tool)

@@ -84,11 +84,7 @@ class Inbox:
         """The messages that are not taken in yet, by the id of their last percept."""
 
     async def receive(self, messages: Sequence[BaseChatMessage]) -> list[Percept]:
-        """Passes new messages on, and gives their percepts.
-
-        To retry after an error or a cancellation, a caller sends the same messages again; those
-        that were taken in already are not added twice.
-        """
+        """Passes new messages on, and gives their percepts, those of a retry once."""
         for message in self._passed_on.new(messages):
             await self._pass_on(message)
             self._passed_on.note(message)

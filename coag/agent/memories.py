@@ -114,11 +114,7 @@ def open_memory(
     clock: Clock,
     dynamics: Preset | MemoryDynamicsSettings | None = None,
 ) -> LongTermMemory:
-    """The long-term memory that an agent's arguments name.
-
-    Raises:
-        ConfigurationError: Memory or dynamics that cannot be, or do not go together.
-    """
+    """The long-term memory that an agent's arguments name; refuses what does not go together."""
     folder = folder_of(given)
     if isinstance(given, LongTermMemory):
         _refuse_dynamics(dynamics, "a LongTermMemory")

@@ -139,13 +139,7 @@ MakeAgent = Callable[[Activity], tuple[CoagAgent, SituatedModule]]
 class ActivityMinds:
     """Steps activities: each with an agent of its own, one cycle at a time.
 
-    Args:
-        make: Makes an activity's agent, with its module.
-        store: Where activities are kept.
-        runs: The folder of the run folders; None if runs are kept in RAM, and all agents with them.
-        live: How many agents are kept in memory, where runs are on disk.
-        show: Gets what an activity's turn shows on the way.
-        ended: Called with an activity that has terminated.
+    Without a folder of `runs` all agents stay in memory, else only `live` of those that wait.
     """
 
     def __init__(

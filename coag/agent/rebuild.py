@@ -23,10 +23,7 @@ from .replay_model import ReplayAnswers, ReplayAsker
 async def build_again(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = ()) -> Any:
     """What the recipe of a run makes.
 
-    Args:
-        run: The run.
-        purpose: What for.
-        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
+    Modules of `trust` are those from which the run may name its factory; see `schema.from_run`.
 
     Raises:
         ResumeError: The run cannot be built again.
@@ -43,12 +40,7 @@ async def rebuild(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = ()) -
 def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> CoagAgent:
     """A copy of an agent that has not begun its run, with other arguments in the place of some.
 
-    Both share the context, so only one of them may be used.
-
-    Args:
-        agent: The agent as it was built.
-        clock: Takes the place of the context's clock.
-        **arguments: Arguments of `CoagAgent`; those that are not named stay as they were given.
+    Both share the context, whose clock may be replaced, so only one of them may be used.
     """
     if clock is not None:
         agent.context.clock = clock

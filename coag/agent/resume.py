@@ -51,14 +51,9 @@ _TRACE = Path("trace.jsonl")
 
 @contextmanager
 def reading_trace(record: Snapshot | Written | None, field: str) -> Generator[None]:
-    """Adds to the error of a value that cannot be read its record and field in the trace.
+    """Makes the error of a value that cannot be read a `TraceError` with its record and field.
 
-    Args:
-        record: The record; None where it is one of several snapshots.
-        field: Its field.
-
-    Raises:
-        TraceError: The block failed at the value.
+    The record is None where it is one of several snapshots.
     """
     try:
         yield

@@ -72,11 +72,7 @@ def _warn(agent: str, problems: Sequence[str]) -> None:
 
 
 def _store_of(place: Path | str | None, agent: str) -> ActivityStore:
-    """The store of an agent's activities.
-
-    Raises:
-        ConfigurationError: It has those of another agent.
-    """
+    """The store of an agent's activities; refuses one that has those of another agent."""
     store = ActivityStore(place)
     if (other := store.agent() or agent) != agent:
         store.close()

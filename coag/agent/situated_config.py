@@ -76,11 +76,7 @@ def check_arguments(
     store: str | None,
     folder: object,
 ) -> None:
-    """Refuses what no activity's agent could be made with.
-
-    Raises:
-        ConfigurationError: The message says which argument, and what to do.
-    """
+    """Refuses what no activity's agent could be made with."""
     if own := _MADE & set(arguments):
         made = f"A SituatedAgent makes {', '.join(sorted(own))} itself"
         raise ConfigurationError(f"{made}. Give servers= for tools, context= and folder=.")
@@ -99,11 +95,7 @@ def check_arguments(
 
 
 def _check_store(store: str | None, folder: object) -> None:
-    """Refuses a store that workers could not share.
-
-    Raises:
-        ConfigurationError: It is no database, or there is no folder for the runs.
-    """
+    """Refuses a store that workers could not share."""
     if store is None:
         return
     if not is_database(store):
@@ -121,7 +113,7 @@ def to_situated_config(
     given: Mapping[str, Any],
     arguments: Mapping[str, Any],
 ) -> SituatedAgentConfig:
-    """The component.
+    """The component, unless an argument cannot be written down or holds a secret.
 
     Args:
         servers: The servers of tools.
@@ -129,9 +121,6 @@ def to_situated_config(
         modules: Makes modules.
         given: The arguments that are written down as they are.
         arguments: Those for the agents of activities.
-
-    Raises:
-        ConfigurationError: An argument cannot be written down, or holds a secret.
     """
     if any(isinstance(goal, Intentions) for goal in given["goals"]):
         problem = "Intentions among goals= cannot be written down: they are in a file of memory's"

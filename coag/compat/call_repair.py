@@ -268,10 +268,7 @@ def fault_of(result: CreateResult, *, may_call: bool) -> str | None:
 def with_pieces(
     result: CreateResult, pieces: Sequence[str]
 ) -> tuple[CreateResult, tuple[str, ...]]:
-    """A stream's result with its text, and what was wrong.
-
-    AutoGen's Ollama client loses the text of a stream of one piece, and its completion tokens.
-    """
+    """A stream's result with its text, which AutoGen's Ollama client loses; and faults."""
     text = "".join(pieces)
     if result.content or not text.strip() or text.lstrip().startswith("<think>"):
         return result, ()

@@ -125,12 +125,7 @@ class GuardTrace:
         self.id = ""
 
     def write(self, record: TraceRecord) -> None:
-        """Appends a record.
-
-        Raises:
-            TraceError: It cannot be written, or is the receipt of a call whose run was ended while
-                it ran: for the next run its outcome is unknown.
-        """
+        """Appends a record; refuses the receipt of a call whose run was ended while it ran."""
         if self._folder is not None and isinstance(record, Receipt):
             run = record.intent_id.rpartition(".")[0]
             if run != self.id:

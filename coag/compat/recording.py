@@ -105,11 +105,7 @@ class RecordingClient(WrappedClient):
         return result
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
-        """Streams from the client; the request is written down when the result comes.
-
-        Raises:
-            TraceError: The request could not be written down.
-        """
+        """Streams from the client; the request is written down when the result comes."""
         call = self._begin(request)
         result: CreateResult | None = None
         pieces: list[str] = []
@@ -409,11 +405,7 @@ class RecordedAgent(BaseChatAgent):
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """Takes a turn, and passes its events on once they are written down.
-
-        Raises:
-            TraceError: The turn could not be written down; it ended there.
-        """
+        """Takes a turn as `on_messages`, and passes its events on once they are written down."""
         self.recorder.begin_turn()
         for message in messages:
             self.recorder.message(message.source, message.to_model_text())

@@ -139,11 +139,7 @@ class ExchangeTape(Generic[ExchangeT]):
         self._count = 0
 
     def take(self, *forms: dict[str, Any]) -> ExchangeT:
-        """The earliest exchange left that is equal to one form of the live request.
-
-        Raises:
-            ReplayDivergenceError: There is none.
-        """
+        """The earliest exchange left that is equal to one form of the live request; else raises."""
         self._count += 1
         now = [self._redacted(form) for form in forms]
         for form in now:
@@ -272,13 +268,7 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
         return self._ended(call)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
-        """Gives the recorded pieces, then the recorded answer.
-
-        Raises:
-            ReplayDivergenceError: No such request is left on the tape.
-            ModelCallError: As `answer`, after the pieces that had come.
-            CancelledError: As `answer`, after the pieces that had come.
-        """
+        """Gives the recorded pieces, then the recorded answer, or raises as `answer`."""
         call = self._take(request)
         for piece in pieces_of(call):
             await _let_others_run(request.token)
@@ -468,11 +458,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         return tuple(call.intent for call in self._tape.left.values())
 
     def check(self) -> None:
-        """Raises what went wrong so far, if anything did.
-
-        Raises:
-            ReplayDivergenceError: A call was made that the run did not make.
-        """
+        """Raises `ReplayDivergenceError` if a call was made that the run did not make."""
         if self.divergence is not None:
             raise self.divergence
 
@@ -505,11 +491,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         cancellation_token: CancellationToken | None = None,
         call_id: str | None = None,
     ) -> AsyncGenerator[Any | ToolResult, None]:
-        """As `call_tool`, after what the tool showed.
-
-        Raises:
-            RecordedToolError: The workbench raised then.
-        """
+        """As `call_tool`, after what the tool showed."""
         try:
             call = self._take(name, arguments or {})
         except ReplayDivergenceError as error:
@@ -524,11 +506,7 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         yield call.result
 
     async def stop(self) -> None:
-        """Ends the replay.
-
-        Raises:
-            ReplayDivergenceError: A call was made that the run did not make.
-        """
+        """Ends the replay; raises as `check`."""
         self.check()
 
     async def save_state(self) -> Mapping[str, Any]:

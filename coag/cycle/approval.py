@@ -65,11 +65,7 @@ def canonical_json(value: object) -> str:
 
 
 def digest_of(value: object) -> str:
-    """SHA-256 over the canonical JSON of a value, in hexadecimal.
-
-    Raises:
-        NotJsonError: The value is not JSON.
-    """
+    """SHA-256 over the canonical JSON of a value, in hexadecimal."""
     return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
 
 

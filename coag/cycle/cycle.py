@@ -156,11 +156,7 @@ async def perceive(
 ) -> None:
     """Takes in percepts, each its own record, and passes them to the modules.
 
-    Args:
-        percepts: What arrived.
-        context: Takes them in.
-        deps: The trace and the modules.
-        taken_in: Called with each percept that is in the trace and in working memory.
+    `taken_in` is called with each percept that is in the trace and in working memory.
 
     Raises:
         StateError: A hook of the domain could not read a percept. All of them are taken in and

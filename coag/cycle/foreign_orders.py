@@ -328,15 +328,10 @@ class _Case:
         *,
         disputed: bool,
     ) -> Verdict:
-        """Whether a value may be used.
+        """Whether a value of an argument may be used, by the orders for actions of this kind.
 
-        Args:
-            name: The argument that holds it.
-            value: The value.
-            alike: The orders for an action of this kind, with their records.
-            own: The kinds of the action.
-            disputed: Whether one of them names an address of this call, which the user may have
-                named as well; then its numbers must come from somewhere else.
+        The call is `disputed` where one of them names an address of it, which the user may have
+        named as well; then its numbers must come from somewhere else.
         """
         if occurs_in_any(value, self.trusted):
             return Verdict.allow()

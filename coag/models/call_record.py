@@ -71,8 +71,8 @@ class CallRecord:
         context: Who asks, and who is notified when the call is over.
         mode: How the form of the answer was asked for.
         tools: Names of the tools that are offered.
-        attempt: 1, or more for a request that repeats another one.
-        expected: Name of the answer's type, where one is asked for.
+        attempt: See `ModelCall`, as for the following two.
+        expected: Name of the answer's type.
         details: The rest of the request, where it is to be replayed.
     """
 

@@ -76,12 +76,7 @@ class UsageCapture:
         )
 
     def usage(self, reported: RequestUsage | None = None) -> TokenUsage:
-        """The usage of this one call.
-
-        Args:
-            reported: What the result says; without it (the client raised), what was published
-                counts. What is no number of tokens counts as 0.
-        """
+        """The usage of this one call, by its result; without one, by what was published."""
         if reported is None:
             return self._usage.model_copy(update={"calls": 1})
         return TokenUsage(

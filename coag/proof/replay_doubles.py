@@ -72,8 +72,7 @@ _DROPPED = re.compile(r"(\d+) tool calls of one answer were too many")
 class Stage:
     """What the doubles share: the tape, the mind they are around, and what arrives meanwhile.
 
-    It is itself the double of the models, of the approver, of the environment's actions, and of
-    the modules that bring percepts.
+    It is itself the double of models, approver, the environment's actions, and sensing modules.
     """
 
     mind: Mind
@@ -380,10 +379,7 @@ class TapeSource:
         return await self._source.run_action(call)
 
     async def _remember(self, call: ActionCall, was: Executed | None) -> ActionResult:
-        """Remembers, or gives the recorded result.
-
-        The latter where the recorded memory knew, or failed at, what the tape does not show.
-        """
+        """Remembers; the recorded result where the recorded memory knew what the tape does not."""
         sink, tape = self._stage.sink, self._stage.tape
         with sink.holding() as held:
             result = await self._source.run_action(call)

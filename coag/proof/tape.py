@@ -280,10 +280,7 @@ def _meaning(kind: str, field: str) -> str:
 
 
 class ReplayStopped(TraceError):
-    """The replay stops here: it differs, or the tape is at its end.
-
-    A `TraceError`, so that nothing is done after it.
-    """
+    """The replay stops here. It is a `TraceError`, so that nothing is done after it."""
 
     def __init__(self) -> None:
         super().__init__(Path("trace.jsonl"), "is not replayed any further")
@@ -421,10 +418,7 @@ class CheckingSink:
     async def run(
         self, turn: Coroutine[Any, Any, None], before: int | None, *, patience: int = 0
     ) -> None:
-        """Runs a turn to its end, or to where it was cancelled.
-
-        What it interrupted, a model call or an action, cancels itself or calls `interrupt`.
-        """
+        """Runs a turn to its end, or to where it was cancelled in a call or an action."""
         self.cancels_at = None if before is None else self.tape.position + before
         self._turn, self._patience = asyncio.create_task(turn), patience
         running = self._turn
