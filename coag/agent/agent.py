@@ -19,8 +19,9 @@ from autogen_agentchat.messages import (
 )
 from autogen_core import CancellationToken, Component, ComponentModel
 
+from coag.compat import NamedComponent
 from coag.cycle import TurnResult, run_turn, sayable
-from coag.schema import Executed, Outcome, TurnEnd, provider_name
+from coag.schema import Executed, Outcome, TurnEnd
 from coag.tracing import Parent, RunFolder, read_run
 
 from .arguments import AgentArguments, takes_arguments
@@ -44,7 +45,7 @@ from .serialize import (
 from .turns import TurnRunner
 
 
-class CoagAgent(OwnedAgent, BaseChatAgent, Component[CoagAgentConfig]):
+class CoagAgent(OwnedAgent, NamedComponent, BaseChatAgent, Component[CoagAgentConfig]):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
     Takes AssistantAgent's arguments, and more: `coag/agent/arguments.py` explains each. One message
@@ -262,15 +263,6 @@ class CoagAgent(OwnedAgent, BaseChatAgent, Component[CoagAgentConfig]):
         self._runs.note_state()
 
     # ---- as an AutoGen component ----
-
-    def dump_component(self) -> ComponentModel:
-        """What the agent was given, as JSON; a subclass dumps as itself.
-
-        Raises:
-            ConfigurationError: An argument cannot be written down, or holds a secret.
-        """
-        dumped = super().dump_component()
-        return dumped.model_copy(update={"provider": provider_name(type(self))})
 
     def _to_config(self) -> CoagAgentConfig:
         rules = self.constraints.own()

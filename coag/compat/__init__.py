@@ -22,6 +22,7 @@ from .call_repair import repair_arguments
 from .components import (
     ConstraintConfig,
     ImportedTool,
+    NamedComponent,
     Part,
     SourceTool,
     constraint_config,
@@ -79,6 +80,7 @@ __all__ = [
     "ConsoleApprover",
     "ScriptedApprover",
     "ImportedTool",
+    "NamedComponent",
     "SourceTool",
     "tool_component",
     "load_tool",

@@ -26,14 +26,14 @@ from coag.schema import (
 from coag.tracing import (
     MemoryTrace,
     RunFolder,
-    RunInfo,
     TraceWriter,
-    installed_versions,
     list_runs,
     open_trace,
     read_run,
     read_trace,
 )
+
+from .recorder import begin_plain_run
 
 _UNSETTLED, _SETTLED = "unsettled", "settled"
 """Keys of a run's result: actions of unknown outcome, and intents whose outcome became known."""
@@ -96,23 +96,15 @@ class GuardTrace:
         """Begins a run and returns what earlier ones left open; None if a run is open already."""
         if self.id:
             return None
-        now = self._clock.now()
         if self._logs is None:
-            self.id, self._trace = new_run_id(now, self._agent), MemoryTrace()
+            self.id, self._trace = new_run_id(self._clock.now(), self._agent), MemoryTrace()
             return OpenActions()
         open_actions = _settle_runs(self._logs, self._agent, self._clock)
-        info = RunInfo(
-            id=new_run_id(now, self._agent),
-            kind="plain",
-            agent=self._agent,
-            model="",
-            versions=installed_versions(),
-            configuration=self._configuration,
-            started_at=now,
+        self._folder = begin_plain_run(
+            self._logs, self._agent, self._clock, model="", configuration=self._configuration
         )
-        self._folder = RunFolder.create(self._logs, info)
         self._trace = open_trace(self._folder, clock=self._clock)
-        self.id = info.id
+        self.id = self._folder.path.name
         return open_actions
 
     def close(self) -> None:

@@ -188,6 +188,13 @@ PERSON = "user"
 """The source of messages from the person whom an agent serves, as AutoGen names it."""
 
 
+def begin_plain_run(logs: Path, agent: str, clock: Clock, **fields: Any) -> RunFolder:
+    """The folder of a plain agent's run that begins now, with further fields of `RunInfo`."""
+    now = clock.now()
+    own: dict[str, Any] = {"kind": "plain", "versions": installed_versions(), "started_at": now}
+    return RunFolder.create(logs, RunInfo(id=new_run_id(now, agent), agent=agent, **own, **fields))
+
+
 class Recorder:
     """Writes the run of a plain agent down as it happens; a turn is its cycle.
 
@@ -234,22 +241,13 @@ class Recorder:
         self._folder: RunFolder | None = None
         self._trace: TraceSink = trace or MemoryTrace()
         self._closed = False
-        if logs is None:
-            return
-        now = self.clock.now()
-        info = RunInfo(
-            id=new_run_id(now, agent),
-            kind="plain",
-            agent=agent,
-            model=model,
-            recipe=recipe,
-            seed=seed,
-            versions=installed_versions(),
-            configuration=dict(configuration or {}),
-            started_at=now,
-        )
-        self._folder = RunFolder.create(Path(logs), info)
-        self._trace = open_trace(self._folder, clock=self.clock)
+        if logs is not None:
+            given = {"model": model, "recipe": recipe, "seed": seed}
+            set_by = dict(configuration or {})
+            self._folder = begin_plain_run(
+                Path(logs), agent, self.clock, configuration=set_by, **given
+            )
+            self._trace = open_trace(self._folder, clock=self.clock)
 
     @property
     def folder(self) -> RunFolder:
