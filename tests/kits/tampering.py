@@ -241,6 +241,10 @@ def _sorted(line: bytes) -> bytes:
 # ---- whatever a run's folder can be made to hold ----
 
 
+Change = Callable[[Path, Path], object]
+"""Takes the run's folder and that of another run of the same agent."""
+
+
 @dataclass(frozen=True)
 class Tampering:
     """One way to change what a finished run has left, and what can find it."""
@@ -249,11 +253,10 @@ class Tampering:
     """As `docs/verify.md` has it, where an anchor is needed."""
     found: bool
     """Whether it is found by what lies in the folder alone."""
-    change: Callable[[Path, Path], object]
-    """Takes the run's folder and that of another run of the same agent."""
+    change: Change
 
 
-def _info(**fields: Any) -> Callable[[Path, Path], object]:
+def _info(**fields: Any) -> Change:
     def change(run: Path, other: Path) -> None:
         del other
         _put(run, json.loads((run / "run.json").read_text()) | fields)
@@ -265,7 +268,7 @@ def _put(run: Path, info: Body) -> None:
     (run / "run.json").write_text(json.dumps(info, indent=2))
 
 
-def _resealed(**fields: Any) -> Callable[[Path, Path], object]:
+def _resealed(**fields: Any) -> Change:
     """Changes `run.json`, and makes all hashes new."""
 
     def change(run: Path, other: Path) -> None:
@@ -275,15 +278,19 @@ def _resealed(**fields: Any) -> Callable[[Path, Path], object]:
     return change
 
 
-def _lines(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path, Path], object]:
+def _lines(change: Callable[[list[bytes]], list[bytes]]) -> Change:
     return lambda run, other: edit(run, change)
 
 
-def _file(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path, Path], object]:
+def _file(name: str, change: Callable[[bytes], bytes]) -> Change:
     return lambda run, other: (run / name).write_bytes(change((run / name).read_bytes()))
 
 
-def _bodies(change: Callable[[Bodies], Bodies]) -> Callable[[Path, Path], object]:
+def _trace(change: Callable[[bytes], bytes]) -> Change:
+    return _file("trace.jsonl", change)
+
+
+def _bodies(change: Callable[[Bodies], Bodies]) -> Change:
     """Changes records, and makes all hashes and pages new."""
     return lambda run, other: forge(run, change(bodies_of(run)))
 
@@ -326,7 +333,7 @@ def _another_run(run: Path, other: Path) -> None:
     pages(run)
 
 
-def _moved_away(name: str) -> Callable[[Path, Path], object]:
+def _moved_away(name: str) -> Change:
     def change(run: Path, other: Path) -> None:
         del other
         away = run.parent / f"away-{Path(name).name}"
@@ -336,7 +343,7 @@ def _moved_away(name: str) -> Callable[[Path, Path], object]:
     return change
 
 
-def _page(name: str, text: str) -> Callable[[Path, Path], object]:
+def _page(name: str, text: str) -> Change:
     return lambda run, other: (run / "cycles" / name).write_text(text)
 
 
@@ -348,108 +355,75 @@ def _other_id(run: Path, other: Path) -> None:
 
 _PAGE = "0001/4-evaluation.json"
 
+_FOUND: dict[str, Change] = {
+    **{f"trace: {it.name.replace('_', ' ')}": _lines(it.change) for it in EDITS},
+    "trace: two equal keys in a line": _trace(
+        lambda text: text.replace(b'"body":{', b'"body":{"record":"note",', 1)
+    ),
+    "trace: a byte order mark": _trace(lambda text: b"\xef\xbb\xbf" + text),
+    "trace: a NUL at the end": _trace(lambda text: text + b"\0"),
+    "trace: white space in a line": _trace(lambda text: text.replace(b'","', b'", "', 1)),
+    "trace: other line ends": _trace(lambda text: text.replace(b"\n", b"\r\n")),
+    "trace: the last newline taken away": _trace(lambda text: text[:-1]),
+    "trace: a letter written as an escape": _trace(
+        lambda text: text.replace(b"vase", rb"\u0076ase", 1)
+    ),
+    "trace: cut back to the first turn": _cut_to_first_turn,
+    "trace: emptied": _trace(lambda text: b""),
+    "trace: removed": lambda run, other: (run / "trace.jsonl").unlink(),
+    "trace: that of another run": lambda run, other: shutil.copy(
+        other / "trace.jsonl", run / "trace.jsonl"
+    ),
+    "trace: a link to a file elsewhere": _moved_away("trace.jsonl"),
+    "run.json: another agent": _info(agent="somebody"),
+    "run.json: another model": _info(model="large"),
+    "run.json: another seed": _info(seed=4),
+    "run.json: other settings": _info(configuration={}),
+    "run.json: other versions": _info(versions={}),
+    "run.json: another recipe": _info(recipe={"factory": "os:system", "arguments": {}}),
+    "run.json: another beginning": _info(started_at="2020-01-01T00:00:00Z"),
+    "run.json: another end": _info(ended_at="2020-01-01T00:00:00Z"),
+    "run.json: another result": _info(result={"success": True, "summary": "flawless"}),
+    "run.json: another result, the run called unfinished": _info(
+        result={"success": True}, ended_at=None, seal=None
+    ),
+    "run.json: another id": _other_id,
+    "run.json: the seal taken away": _info(seal=None),
+    "run.json: that of another run": lambda run, other: shutil.copy(
+        other / "run.json", run / "run.json"
+    ),
+    "run.json: two equal keys": _file(
+        "run.json", lambda text: text.replace(b"{", b'{"model": "large",', 1)
+    ),
+    "run.json: a link to a file elsewhere": _moved_away("run.json"),
+    "remembered.jsonl: put into the folder": lambda run, other: (
+        run / "remembered.jsonl"
+    ).write_text("{}\n"),
+    "page: a word changed": _file(
+        f"cycles/{_PAGE}", lambda text: text.replace(b"allowed", b"refused", 1)
+    ),
+    "page: white space changed": _file(f"cycles/{_PAGE}", lambda text: text + b" "),
+    "page: no JSON any more": _page(_PAGE, ""),
+    "page: removed": lambda run, other: (run / "cycles" / _PAGE).unlink(),
+    "page: one added": _page("0001/7-afterthought.json", "{}"),
+    "page: all removed": lambda run, other: shutil.rmtree(run / "cycles"),
+    "page: a link to a file elsewhere": _moved_away(f"cycles/{_PAGE}"),
+}
+_HIDDEN: dict[str, Change] = {
+    "run.json: white space changed": _file("run.json", lambda text: text + b"\n"),
+    "run.json: order of keys changed": lambda run, other: _put(
+        run, dict(reversed(json.loads((run / "run.json").read_text()).items()))
+    ),
+    "all hashes new: another model": _resealed(model="large"),
+    "all hashes new: another result": _resealed(result={"success": True}),
+    "all hashes new: the prompts taken out": _bodies(_without_prompts),
+    "all hashes new: cut back to the first turn": _bodies(_first_turn),
+    "all hashes new: made a run of an older version": _unsealed,
+    "the end cut off, and the run called killed": _killed,
+    "the whole folder: replaced by another run's": _another_run,
+}
+
 TAMPERINGS = (
-    *(Tampering(f"trace: {it.name.replace('_', ' ')}", True, _lines(it.change)) for it in EDITS),
-    Tampering(
-        "trace: two equal keys in a line",
-        True,
-        _file(
-            "trace.jsonl", lambda text: text.replace(b'"body":{', b'"body":{"record":"note",', 1)
-        ),
-    ),
-    Tampering(
-        "trace: a byte order mark", True, _file("trace.jsonl", lambda text: b"\xef\xbb\xbf" + text)
-    ),
-    Tampering("trace: a NUL at the end", True, _file("trace.jsonl", lambda text: text + b"\0")),
-    Tampering(
-        "trace: white space in a line",
-        True,
-        _file("trace.jsonl", lambda text: text.replace(b'","', b'", "', 1)),
-    ),
-    Tampering(
-        "trace: other line ends",
-        True,
-        _file("trace.jsonl", lambda text: text.replace(b"\n", b"\r\n")),
-    ),
-    Tampering(
-        "trace: the last newline taken away", True, _file("trace.jsonl", lambda text: text[:-1])
-    ),
-    Tampering(
-        "trace: a letter written as an escape",
-        True,
-        _file("trace.jsonl", lambda text: text.replace(b"vase", rb"\u0076ase", 1)),
-    ),
-    Tampering("trace: cut back to the first turn", True, _cut_to_first_turn),
-    Tampering("trace: emptied", True, _file("trace.jsonl", lambda text: b"")),
-    Tampering("trace: removed", True, lambda run, other: (run / "trace.jsonl").unlink()),
-    Tampering(
-        "trace: that of another run",
-        True,
-        lambda run, other: shutil.copy(other / "trace.jsonl", run / "trace.jsonl"),
-    ),
-    Tampering("trace: a link to a file elsewhere", True, _moved_away("trace.jsonl")),
-    Tampering("run.json: another agent", True, _info(agent="somebody")),
-    Tampering("run.json: another model", True, _info(model="large")),
-    Tampering("run.json: another seed", True, _info(seed=4)),
-    Tampering("run.json: other settings", True, _info(configuration={})),
-    Tampering("run.json: other versions", True, _info(versions={})),
-    Tampering(
-        "run.json: another recipe", True, _info(recipe={"factory": "os:system", "arguments": {}})
-    ),
-    Tampering("run.json: another beginning", True, _info(started_at="2020-01-01T00:00:00Z")),
-    Tampering("run.json: another end", True, _info(ended_at="2020-01-01T00:00:00Z")),
-    Tampering(
-        "run.json: another result", True, _info(result={"success": True, "summary": "flawless"})
-    ),
-    Tampering(
-        "run.json: another result, the run called unfinished",
-        True,
-        _info(result={"success": True}, ended_at=None, seal=None),
-    ),
-    Tampering("run.json: another id", True, _other_id),
-    Tampering("run.json: the seal taken away", True, _info(seal=None)),
-    Tampering(
-        "run.json: that of another run",
-        True,
-        lambda run, other: shutil.copy(other / "run.json", run / "run.json"),
-    ),
-    Tampering(
-        "run.json: two equal keys",
-        True,
-        _file("run.json", lambda text: text.replace(b"{", b'{"model": "large",', 1)),
-    ),
-    Tampering("run.json: a link to a file elsewhere", True, _moved_away("run.json")),
-    Tampering(
-        "remembered.jsonl: put into the folder",
-        True,
-        lambda run, other: (run / "remembered.jsonl").write_text("{}\n"),
-    ),
-    Tampering(
-        "page: a word changed",
-        True,
-        _file(f"cycles/{_PAGE}", lambda text: text.replace(b"allowed", b"refused", 1)),
-    ),
-    Tampering(
-        "page: white space changed", True, _file(f"cycles/{_PAGE}", lambda text: text + b" ")
-    ),
-    Tampering("page: no JSON any more", True, _page(_PAGE, "")),
-    Tampering("page: removed", True, lambda run, other: (run / "cycles" / _PAGE).unlink()),
-    Tampering("page: one added", True, _page("0001/7-afterthought.json", "{}")),
-    Tampering("page: all removed", True, lambda run, other: shutil.rmtree(run / "cycles")),
-    Tampering("page: a link to a file elsewhere", True, _moved_away(f"cycles/{_PAGE}")),
-    Tampering("run.json: white space changed", False, _file("run.json", lambda text: text + b"\n")),
-    Tampering(
-        "run.json: order of keys changed",
-        False,
-        lambda run, other: _put(
-            run, dict(reversed(json.loads((run / "run.json").read_text()).items()))
-        ),
-    ),
-    Tampering("all hashes new: another model", False, _resealed(model="large")),
-    Tampering("all hashes new: another result", False, _resealed(result={"success": True})),
-    Tampering("all hashes new: the prompts taken out", False, _bodies(_without_prompts)),
-    Tampering("all hashes new: cut back to the first turn", False, _bodies(_first_turn)),
-    Tampering("all hashes new: made a run of an older version", False, _unsealed),
-    Tampering("the end cut off, and the run called killed", False, _killed),
-    Tampering("the whole folder: replaced by another run's", False, _another_run),
+    *(Tampering(name, True, change) for name, change in _FOUND.items()),
+    *(Tampering(name, False, change) for name, change in _HIDDEN.items()),
 )
