@@ -107,10 +107,7 @@ changed(
     selected_and_decided_by_nobody=(outcome("selection", 1), "", {"decided_by": None}),
     the_only_survivor_ranked=(outcome("selection", 1), "", {"decided_by": "rank"}),
 )
-changed(
-    Rule.CONSTRAINT,
-    constraint_not_pinned=(retrieval(2), "", {"constraints": []}),
-)
+changed(Rule.CONSTRAINT, constraint_not_pinned=(retrieval(2), "", {"constraints": []}))
 changed(
     Rule.RECEIPT,
     a_receipts_status_changed=(at("receipt", cycle=6), "", {"status": "done"}),
@@ -164,10 +161,7 @@ changed(
     a_record_that_is_none=(RECORD, "", {"content": {}}),
     a_version_written_for_another_reason=(VERSION, "content", {"reason": "The cup wants it."}),
 )
-changed(
-    Rule.USAGE,
-    usage_changed=(outcome("reasoning", 1), "usage", {"prompt_tokens": 1}),
-)
+changed(Rule.USAGE, usage_changed=(outcome("reasoning", 1), "usage", {"prompt_tokens": 1}))
 changed(
     Rule.MODEL_CALL,
     a_model_call_of_another_phase=(
@@ -202,43 +196,19 @@ changed(
     a_run_opened_twice=(SECOND, "", {"reason": "opened"}),
     a_snapshot_whose_ids_go_back=(at("snapshot", n=3), "ids", {"candidate": 1}),
 )
-dropped(
-    Rule.RECEIPT,
-    a_receipt_dropped=at("receipt"),
-)
-dropped(
-    Rule.PHASE,
-    an_outcome_dropped=outcome("reasoning", 3),
-)
-dropped(
-    Rule.SNAPSHOT,
-    a_snapshot_dropped=SECOND,
-)
-dropped(
-    Rule.PERCEPT,
-    a_percept_dropped=RETURN,
-)
-dropped(
-    Rule.USAGE,
-    a_model_call_dropped=at("model_call", phase="proposal", cycle=1),
-)
+dropped(Rule.RECEIPT, a_receipt_dropped=at("receipt"))
+dropped(Rule.PHASE, an_outcome_dropped=outcome("reasoning", 3))
+dropped(Rule.SNAPSHOT, a_snapshot_dropped=SECOND)
+dropped(Rule.PERCEPT, a_percept_dropped=RETURN)
+dropped(Rule.USAGE, a_model_call_dropped=at("model_call", phase="proposal", cycle=1))
 dropped(
     Rule.TURN,
     a_turns_end_dropped=at("turn_end"),
     a_cycle_outside_of_turns=at("turn_start", n=1),
 )
-doubled(
-    Rule.RECEIPT,
-    a_receipt_twice=at("receipt"),
-)
-doubled(
-    Rule.PHASE,
-    an_outcome_twice=outcome("reasoning", 3),
-)
-doubled(
-    Rule.PERCEPT,
-    a_percept_twice=RETURN,
-)
+doubled(Rule.RECEIPT, a_receipt_twice=at("receipt"))
+doubled(Rule.PHASE, an_outcome_twice=outcome("reasoning", 3))
+doubled(Rule.PERCEPT, a_percept_twice=RETURN)
 
 
 # ---- Lies that more records tell ----
@@ -252,9 +222,7 @@ def _outcome(bodies: Bodies, phase: str, cycle: int) -> Body:
 def intent_and_execution_changed_alike(bodies: Bodies) -> None:
     for place in (where(bodies, "intent"), where(bodies, "outcome", phase="execution", cycle=1)):
         bodies[place]["arguments"] = {"thing": "gold"}
-    bodies[where(bodies, "outcome", phase="execution", cycle=1)]["queued"][0]["arguments"] = {
-        "thing": "gold"
-    }
+    _outcome(bodies, "execution", 1)["queued"][0]["arguments"] = {"thing": "gold"}
 
 
 @lie(Rule.CANDIDATE)
@@ -267,45 +235,45 @@ def evaluated_on_other_arguments_than_proposed(bodies: Bodies) -> None:
 
 @lie(Rule.CONSTRAINT)
 def constraint_left_out_of_the_verdicts(bodies: Bodies) -> None:
-    judged = bodies[where(bodies, "outcome", phase="evaluation", cycle=1)]["evaluations"][0]
+    judged = _outcome(bodies, "evaluation", 1)["evaluations"][0]
     judged["verdicts"] = [v for v in judged["verdicts"] if v["constraint"] != "keeps_the_vase"]
 
 
 @lie(Rule.CONSTRAINT)
 def judged_on_after_a_veto(bodies: Bodies) -> None:
-    judged = bodies[where(bodies, "outcome", phase="evaluation", cycle=1)]["evaluations"][1]
+    judged = _outcome(bodies, "evaluation", 1)["evaluations"][1]
     judged["verdicts"].append({"allowed": True, "reason": "", "constraint": "parallel"})
 
 
 @lie(Rule.CANDIDATE)
 def rejected_candidate_hidden(bodies: Bodies) -> None:
-    del bodies[where(bodies, "outcome", phase="evaluation", cycle=1)]["evaluations"][1]
+    del _outcome(bodies, "evaluation", 1)["evaluations"][1]
 
 
 @lie(Rule.SELECTION)
 def a_dead_candidate_selected(bodies: Bodies) -> None:
-    proposal = bodies[where(bodies, "outcome", phase="proposal", cycle=1)]
-    selection = bodies[where(bodies, "outcome", phase="selection", cycle=1)]
+    proposal = _outcome(bodies, "proposal", 1)
+    selection = _outcome(bodies, "selection", 1)
     selection["candidate_id"] = proposal["candidates"][1]["id"]
 
 
 @lie(Rule.SELECTION)
 def a_better_score_for_the_other_one(bodies: Bodies) -> None:
-    bodies[where(bodies, "outcome", phase="selection", cycle=2)]["decided_by"] = "rank"
-    judged = bodies[where(bodies, "outcome", phase="evaluation", cycle=2)]["evaluations"]
+    _outcome(bodies, "selection", 2)["decided_by"] = "rank"
+    judged = _outcome(bodies, "evaluation", 2)["evaluations"]
     judged[1]["score"] = 1.0
 
 
 @lie(Rule.EXECUTION)
 def another_candidate_executed(bodies: Bodies) -> None:
-    other = bodies[where(bodies, "outcome", phase="proposal", cycle=2)]["candidates"][1]["id"]
-    bodies[where(bodies, "outcome", phase="execution", cycle=2)]["candidate_id"] = other
+    other = _outcome(bodies, "proposal", 2)["candidates"][1]["id"]
+    _outcome(bodies, "execution", 2)["candidate_id"] = other
 
 
 @lie(Rule.EXECUTION)
 def a_failure_reported_as_done(bodies: Bodies) -> None:
     bodies[where(bodies, "receipt", cycle=6)]["status"] = "done"
-    bodies[where(bodies, "outcome", phase="execution", cycle=6)]["status"] = "done"
+    _outcome(bodies, "execution", 6)["status"] = "done"
 
 
 @lie(Rule.INTENT)
@@ -333,7 +301,7 @@ def an_intent_without_selection(bodies: Bodies) -> None:
 
 @lie(Rule.INTENT)
 def a_refusal_that_ran(bodies: Bodies) -> None:
-    done = bodies[where(bodies, "outcome", phase="execution", cycle=5)]
+    done = _outcome(bodies, "execution", 5)
     intent = deepcopy(bodies[where(bodies, "intent")])
     receipt = deepcopy(bodies[where(bodies, "receipt")])
     intent |= {"id": "x.intent-000099", "cycle": 5}
@@ -344,7 +312,7 @@ def a_refusal_that_ran(bodies: Bodies) -> None:
 
 @lie(Rule.EXECUTION)
 def an_external_action_reported_as_internal(bodies: Bodies) -> None:
-    done = bodies[where(bodies, "outcome", phase="execution", cycle=1)]
+    done = _outcome(bodies, "execution", 1)
     done |= {"internal": True, "intent_id": None, "queued": []}
     del bodies[where(bodies, "percept", kind="tool_return")]
     del bodies[where(bodies, "receipt")]
@@ -388,7 +356,7 @@ def a_return_from_nowhere(bodies: Bodies) -> None:
 
 @lie(Rule.EXECUTION)
 def a_queued_return_of_another_action(bodies: Bodies) -> None:
-    done = bodies[where(bodies, "outcome", phase="execution", cycle=1)]
+    done = _outcome(bodies, "execution", 1)
     done["queued"][0]["source"] = "lift"
     bodies[where(bodies, "percept", kind="tool_return")]["source"] = "lift"
 
@@ -416,7 +384,7 @@ def a_model_asked_in_execution(bodies: Bodies) -> None:
 
 @lie(Rule.EXECUTION)
 def the_answer_changed_everywhere_but_in_its_arguments(bodies: Bodies) -> None:
-    done = bodies[where(bodies, "outcome", phase="execution", cycle=7)]
+    done = _outcome(bodies, "execution", 7)
     done["response"] = done["result"] = "Nothing was fetched."
     bodies[where(bodies, "turn_end")]["response"] = "Nothing was fetched."
 
