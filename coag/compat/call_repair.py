@@ -174,7 +174,9 @@ def _from_broken(text: str, truncated: bool) -> RepairedArguments:
     start = text.find("{")
     if start < 0 or text.startswith(_UNUSABLE):
         return RepairedArguments(text, "no JSON")
-    inner = _unfenced(text)
+    inner = text.strip()
+    if fence := _FENCE.match(inner):
+        inner = inner[fence.end() :].removesuffix("```").strip()
     found = _alone(inner)
     if found is not None:
         return RepairedArguments(found, "a JSON object among other text")
@@ -182,16 +184,11 @@ def _from_broken(text: str, truncated: bool) -> RepairedArguments:
     closed = None if truncated else _closed(body)
     if closed is not None:
         return RepairedArguments(closed, "a JSON object without its last bracket")
-    repaired = _repaired_by_library(body)
-    if repaired is not None:
+    whole = body.endswith("}") and _nesting(body) == (0, False, 1)
+    if whole and (value := repaired_object(body)):
+        repaired = json.dumps(value, ensure_ascii=False)
         return RepairedArguments(repaired, "a JSON object with faults of form")
     return RepairedArguments(text, "no JSON, or cut off")
-
-
-def _unfenced(text: str) -> str:
-    stripped = text.strip()
-    fence = _FENCE.match(stripped)
-    return text if fence is None else stripped[fence.end() :].removesuffix("```").strip()
 
 
 def _alone(text: str) -> str | None:
@@ -226,13 +223,6 @@ def _nesting(body: str) -> tuple[int, bool, int]:
             depth += (character in "{[") - (character in "}]")
             closings += character in "}]" and depth == 0
     return depth, in_string, closings
-
-
-def _repaired_by_library(body: str) -> str | None:
-    if not body.endswith("}") or _nesting(body) != (0, False, 1):
-        return None
-    value = repaired_object(body)
-    return json.dumps(value, ensure_ascii=False) if value else None
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -290,9 +280,7 @@ def repair_answer(result: CreateResult, request: ModelRequest) -> tuple[CreateRe
         return result.model_copy(update={"content": content}), []
     if request.tool_choice == "none":
         return result.model_copy(update={"content": result.thought or "", "thought": None}), []
-    without_arguments = {
-        schema["name"] for schema in request.schemas if _takes_none(schema.get("parameters") or {})
-    }
+    parameters = {schema["name"]: schema.get("parameters") or {} for schema in request.schemas}
     taken = {
         call.id
         for message in request.messages
@@ -305,7 +293,7 @@ def repair_answer(result: CreateResult, request: ModelRequest) -> tuple[CreateRe
         arguments = repair_arguments(
             call.arguments,
             truncated=result.finish_reason == "length",
-            takes_none=call.name in without_arguments,
+            takes_none=call.name in parameters and _takes_none(parameters[call.name]),
         )
         call_id = _free_id(call.id, taken)
         taken.add(call_id)

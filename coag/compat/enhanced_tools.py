@@ -10,7 +10,6 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from autogen_core import CancellationToken
@@ -132,9 +131,7 @@ class OperationsWorkbench(StatelessWorkbench):
     async def reconcile(self, action: UnsettledAction) -> Reconciliation:
         """What became of an operation of unknown outcome, as far as its tool knows."""
         named = parts_of(action.action)
-        if named is None:
-            return "unknown"
-        return await self._became_of(named[0], action.intent_id)
+        return await self._became_of(named[0], action.intent_id) if named else "unknown"
 
 
 # ---- For stock agents ----
@@ -283,12 +280,11 @@ class EnhancedToolWorkbench(OperationsWorkbench):
             cursor = self._read_at[given.tool] = (await home.read_properties(given.tool)).cursor
         condition = OnSignal(tool=given.tool, name=given.signal)
         seconds = min(max(given.timeout_seconds, 0.0), MOST_SECONDS)
-        look = partial(self._look, home, condition)
         try:
             async with asyncio.timeout(seconds):
                 while True:
                     self._news.clear()
-                    found, cursor = await look(cursor)
+                    found, cursor = await self._look(home, condition, cursor)
                     if found is not None:
                         self._acknowledged[given.tool] = cursor
                         return found

@@ -258,9 +258,7 @@ class ToolRunner:
     def home(self, name: str) -> Workbench | None:
         """The workbench that runs a name; None if nobody has offered it."""
         owner = self._owners.get(name)
-        if owner is None:
-            return None
-        return self._of(owner)
+        return None if owner is None else self._of(owner)
 
     async def specs(self) -> list[ActionSpec]:
         """The tools that exist now as actions, each name once; the rest is in `problems`."""

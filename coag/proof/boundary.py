@@ -165,9 +165,8 @@ class CycleResult(Value):
 
 def choices(summary: CycleSummary) -> tuple[Choice, ...] | None:
     """What was chosen in a cycle; None before its Selection."""
-    if summary.selection is None:
-        return None
-    return tuple(Choice.of(one.candidate) for one in summary.chosen)
+    chosen = tuple(Choice.of(one.candidate) for one in summary.chosen)
+    return None if summary.selection is None else chosen
 
 
 def cycle_results(records: Iterable[TraceRecord], first: int = 1) -> Iterator[CycleResult]:

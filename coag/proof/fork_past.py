@@ -228,12 +228,9 @@ def memory_of(snapshot: Snapshot) -> WorkingMemory:
 
 def outcomes_of(memory: WorkingMemory) -> Iterator[Outcome]:
     """The outcomes of the cycle that a working memory is in the middle of."""
-    if memory.in_cycle:
-        held = (
-            getattr(memory.cognitive_state, name)
-            for name in type(memory.cognitive_state).model_fields
-        )
-        yield from (outcome for outcome in held if outcome is not None)
+    for _, outcome in memory.cognitive_state if memory.in_cycle else ():
+        if outcome is not None:
+            yield outcome
 
 
 async def end_turn_early(context: CoagContext[Any], deps: Deps, number: int, why: str) -> None:
