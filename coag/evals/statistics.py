@@ -1,4 +1,4 @@
-"""Statistics of paired trials: pure functions, on scipy and statsmodels where they are long.
+"""Statistics of paired trials: pure functions on scipy and statsmodels.
 
 Contenders are compared on the same seeds, so everything is paired: McNemar's exact test for
 success, a sign-flip test and a bootstrap interval for measures, Holm's correction over a table,
@@ -62,10 +62,10 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
         raise ValueError(f"successes must be from 0 to n, got {successes!r} of n = {n!r}")
     if n == 0:
         return Interval(low=0.0, high=1.0, level=level)
-    z, share = NormalDist().inv_cdf((1 + level) / 2), successes / n
-    middle = share + z**2 / (2 * n)
-    reach = z * sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
-    low, high = ((middle + sign * reach) / (1 + z**2 / n) for sign in (-1, 1))
+    from scipy import stats
+
+    test = cast("Any", stats).binomtest(successes, n)
+    low, high = map(float, test.proportion_ci(level, method="wilson"))
     return Interval(
         low=0.0 if successes == 0 else max(0.0, low),
         high=1.0 if successes == n else min(1.0, high),
@@ -118,20 +118,19 @@ def mcnemar(pairs: Iterable[tuple[bool, bool]]) -> PairedCounts:
     counts = {(a, b): 0 for a in (True, False) for b in (True, False)}
     for first, second in pairs:
         counts[bool(first), bool(second)] += 1
-    first_only, second_only = counts[True, False], counts[False, True]
+    first_only, second_only, p = counts[True, False], counts[False, True], 1.0
+    if first_only + second_only:
+        from scipy import stats
+
+        test = cast("Any", stats).binomtest(first_only, first_only + second_only)
+        p = min(1.0, float(test.pvalue))
     return PairedCounts(
         both=counts[True, True],
         first_only=first_only,
         second_only=second_only,
         neither=counts[False, False],
-        p=_even_split(first_only, second_only),
+        p=p,
     )
-
-
-def _even_split(one: int, other: int) -> float:
-    """Two-sided exact p of a split that is even but for chance."""
-    tail = sum(comb(one + other, k) for k in range(min(one, other) + 1))
-    return min(1.0, 2 * tail / 2 ** (one + other))
 
 
 def sign_flip(differences: Sequence[float], seed: int = 0) -> float:
@@ -173,7 +172,7 @@ def holm(p_values: Mapping[KeyT, float]) -> dict[KeyT, float]:
         if not 0 <= p <= 1:
             raise ValueError(f"the p-value of {key!r} must be from 0 to 1, got {p!r}")
     adjusted: dict[KeyT, float] = {}
-    largest = 0.0
+    largest = 0.0  # not by statsmodels, whose function collects all garbage at each call
     for place, key in enumerate(sorted(p_values, key=p_values.__getitem__)):
         largest = max(largest, min(1.0, (len(p_values) - place) * p_values[key]))
         adjusted[key] = largest
