@@ -44,6 +44,8 @@ _TRUTH = {"True": "true", "False": "false", "yes": "true", "no": "false"}
 _ORDER = ("<", "<=", ">", ">=", "==", "!=")
 _VALUES = ("text", "number")
 _BREAKS = ("&&", "||", "?", ":", ",")
+_BORDERS = ("", "(", ")", "]", *_BREAKS)
+"""What may be beside a comparison that is compared with nothing else; empty at the ends."""
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+)
     |(?P<text>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')
@@ -112,6 +114,9 @@ class PolicyCondition:
         """What it reads of arguments, state and prediction, e.g. `("arguments", "amount")`."""
         self.names: frozenset[str] = frozenset(reader.names)
         """What else it reads: `tool`, `unsettled`."""
+        self.compared: frozenset[tuple[str, str, str, str]] = frozenset(reader.compared)
+        """What is to be the same as a value that is written out, e.g. `("arguments", "amount",
+        "number", "5")`. Values of two kinds are never the same, and never an error."""
         _compiled(text)  # what is wrong is shown in the text as it was written
         self._program = _compiled(_with_decimals(tokens))
         if not self.reads and not self.names:
@@ -271,6 +276,7 @@ class _Reader:
         """The last comparison in each parenthesis that is open."""
         self.reads: set[tuple[str, str]] = set()
         self.names: set[str] = set()
+        self.compared: set[tuple[str, str, str, str]] = set()
 
     def check(self) -> None:
         """Finds names and what they read.
@@ -358,9 +364,32 @@ class _Reader:
         if name in PLAIN:
             self.names.add(name)
         elif name in ROOTS:
-            self.reads.add((name, self._member(n, name)))
+            member = self._member(n, name)
+            self.reads.add((name, member))
+            for one in self._same_as(n):
+                kind = "truth" if one.text in ("true", "false") else one.kind
+                if kind in (*_VALUES, "truth"):
+                    self.compared.add((name, member, kind, one.text))
         else:
             raise _unknown(token, after)
+
+    def _same_as(self, n: int) -> Iterator[_Token]:
+        """What the member at a place is compared with for being the same."""
+        end = n + (3 if self._at(n + 1).text == "." else 4)
+        alone = self._at(n - 1).text in _BORDERS
+        if self._at(n - 1).text in ("==", "!=") and self._at(n - 3).text in _BORDERS:
+            if self._at(end).text in _BORDERS:
+                yield self._at(n - 2)
+        elif alone and self._at(end).text in ("==", "!="):
+            if self._at(end + 2).text in _BORDERS:
+                yield self._at(end + 1)
+        elif alone and self._at(end).text == "in" and self._at(end + 1).text == "[":
+            for place in range(end + 2, len(self._tokens), 2):
+                if self._at(place + 1).text not in (",", "]"):
+                    return
+                yield self._at(place)
+                if self._at(place + 1).text == "]":
+                    return
 
     def _member(self, n: int, root: str) -> str:
         """The member that a root is followed by."""

@@ -26,7 +26,7 @@ DEEPEST = 20
 PROBLEMS = 100
 """Problems of one file that are reported."""
 NOT_INSTALLED = "Policy files need packages that are not installed: pip install 'coag[policy]'."
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _PLAIN = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
@@ -97,7 +97,7 @@ class YamlPart:
             return self.text
         if self.text in _PLAIN:
             return _PLAIN[self.text]
-        return json.loads(self.text) if _NUMBER.fullmatch(self.text) else self.text
+        return json.loads(self.text) if NUMBER.fullmatch(self.text) else self.text
 
     def problem(self, text: str, offset: int = 0) -> PolicyProblem:
         """Something that is wrong here."""

@@ -166,6 +166,9 @@ def _policy(root: YamlPart, name: str, problems: list[PolicyProblem]) -> Policy:
         problems.append(given[1].problem("the policy's name is one word or a few"))
     own = given[1].text if given is not None else None
     rules = _listed(root, "rules", RULES, problems)
+    for key, (written, held) in (one for rule in rules for one in as_mapping(rule).items()):
+        if held.plain and not held.text:
+            problems.append(written.problem(f"{key}: is empty: give it a value, or delete it"))
     if not rules and not problems:
         problems.append(root.problem("there is no rule: write rules: and below it a list of rules"))
     read = [(one, _read(PolicyRule, one, one.value, problems)) for one in rules]

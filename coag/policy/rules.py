@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -20,12 +21,13 @@ from pydantic_core import PydanticCustomError
 
 from coag._util.secrets import REDACTED
 from coag._util.text import comparable, ellipsis, in_a_line
-from coag.context import CountedAction, counted_for, counted_value
+from coag.context import CountedAction, counted_for, counted_value, state_fields
 from coag.cycle import IDEMPOTENCY_KEY, RESPOND, JudgedBy, only_trusted
 from coag.errors import ConfigurationError
 from coag.schema import Candidate, Constraint, CountedFor, Value, Verdict
 
 from .conditions import ConditionError, PolicyCondition, nearest
+from .files import NUMBER
 
 KINDS = ("never", "only_if", "at_most", "once", "needs_approval", "only_trusted")
 """What a rule can be; each has exactly one."""
@@ -44,6 +46,16 @@ _BELONGS = {
     "links": ("only_trusted",),
 }
 """Keys that only some kinds of rules have."""
+
+
+_KIND_OF = {"string": "text", "integer": "number", "number": "number", "boolean": "truth"}
+"""Kinds of values as conditions compare them, by the types of JSON Schemas."""
+
+
+def _plain_number(value: object) -> object:
+    if isinstance(value, str) and not NUMBER.fullmatch(value):
+        raise ValueError("write a number as 400 or 2.5, without zeros before it")
+    return value
 
 
 def _one_or_more(value: object) -> object:
@@ -87,6 +99,7 @@ _Tools = Annotated[tuple[_Tool, ...], BeforeValidator(_one_or_more)]
 _Names = Annotated[tuple[_Name, ...], BeforeValidator(_one_or_more)]
 _Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
 _Condition = Annotated[str, AfterValidator(_condition)]
+_Number = Annotated[Decimal, Field(ge=0, le=10**12), BeforeValidator(_plain_number)]
 
 
 class PolicyRule(Value):
@@ -108,7 +121,7 @@ class PolicyRule(Value):
     """Forbidden where this is true."""
     only_if: _Condition | None = None
     """Forbidden where this is not true."""
-    at_most: Annotated[Decimal, Field(ge=0, le=10**12)] | None = None
+    at_most: _Number | None = None
     """How many calls, or how much in all of `sum`."""
     once: Annotated[_Names, Field(min_length=1)] | None = None
     """The arguments by which a call is the same; `all` for every one."""
@@ -291,7 +304,7 @@ class PolicyRule(Value):
     def problems_with(
         self, actions: Mapping[str, Mapping[str, Any]], state: Collection[str] | None = None
     ) -> list[str]:
-        """What it reads that tools, by their schemas, or the state do not have."""
+        """What it reads that tools or state do not have, and compares that is never the same."""
         problems: list[str] = []
         reads = set[tuple[str, str]]() if self.condition is None else self.condition.reads
         for action in (one for one in self.actions if one in actions and self.applies(one)):
@@ -303,6 +316,8 @@ class PolicyRule(Value):
                 f" It takes: {', '.join(sorted(takes - {IDEMPOTENCY_KEY})) or 'nothing'}"
                 for name in sorted(self.arguments - takes)
             ]
+        for action in (one for one in self.actions if one in actions and self.applies(one)):
+            problems += _never_the_same(self, action, actions[action])
         for root, member in sorted(reads):
             if root != "arguments" and state is not None and member not in state:
                 hint = nearest(member, state)
@@ -329,6 +344,8 @@ class PolicyRule(Value):
         if not self.applies(candidate.action):
             return Verdict.allow()
         arguments = candidate.arguments or {}
+        if problem := _misfit(self, candidate, state, known):
+            return self._forbid(f"it {problem}")
         if self.needs_approval is not None:
             approvals = None if known is None else known.approvals
             asked = approvals is not None and approvals.need(candidate.action, arguments)
@@ -416,6 +433,48 @@ def taken_by(schemas: Collection[Mapping[str, Any]]) -> set[str] | None:
     if any(one.get("additionalProperties", False) is not False for one in schemas):
         return None
     return {IDEMPOTENCY_KEY}.union(*(one.get("properties", {}) for one in schemas))
+
+
+def _never_the_same(rule: PolicyRule, action: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """What it compares with a value of a kind that an action never gets."""
+    compared = frozenset[Any]() if rule.condition is None else rule.condition.compared
+    for root, member, kind, shown in sorted(compared):
+        kinds = _kinds_of(schema.get("properties", {}).get(member))
+        if root == "arguments" and kinds and kind not in kinds:
+            yield (
+                f"compares {member!r} with {shown}, and {action!r} takes "
+                f"{' or '.join(sorted(kinds))} there: they are never the same"
+            )
+
+
+def _misfit(rule: PolicyRule, candidate: Candidate, state: Any, known: JudgedBy | None) -> str:
+    """Why a typing error may be what lets the call pass; empty where nothing says so.
+
+    What an open schema does not name may be given all the same, unless it is almost a name.
+    """
+    if known is None or known.spec.internal or candidate.action not in rule.actions:
+        return ""
+    schema: Mapping[str, Any] = known.spec.parameters
+    if "additionalProperties" not in schema:
+        named: Mapping[str, Any] = schema.get("properties", {})
+        far = [one for one in rule.arguments if one not in named and not nearest(one, named)]
+        schema = {**schema, "properties": {**named, **{one: {} for one in far}}}
+    fields = state_fields(type(state)) if isinstance(state, BaseModel) else None
+    return next(iter(rule.problems_with({candidate.action: schema}, fields)), "")
+
+
+def _kinds_of(schema: Any) -> set[str]:
+    """Of what kinds a value may be, by its schema; empty where it does not say."""
+    if not isinstance(schema, Mapping):
+        return set()
+    part = cast("Mapping[str, Any]", schema)
+    options: Any = part.get("anyOf") or part.get("oneOf")
+    if isinstance(options, list):
+        parts = [_kinds_of(one) for one in cast("list[Any]", options) if one != {"type": "null"}]
+        return set[str]().union(*parts) if all(parts) else set()
+    types: Any = part.get("type")
+    given = [types] if isinstance(types, str) else cast("list[Any]", types or [])
+    return {_KIND_OF.get(one, "a list or object") for one in given if one != "null"}
 
 
 # ---- Whether a call would be one too many, by what working memory holds of those before ----

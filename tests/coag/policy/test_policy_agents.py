@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 from autogen_core import CancellationToken, FunctionCall
-from autogen_core.tools import FunctionTool, StaticWorkbench, ToolResult
+from autogen_core.tools import (
+    FunctionTool,
+    StaticWorkbench,
+    TextResultContent,
+    ToolResult,
+    ToolSchema,
+)
 
 from coag import CoagAgent, ScriptedModel, tool
-from coag.compat import ConstrainedWorkbench, ScriptedApprover
+from coag.compat import ConstrainedWorkbench, ScriptedApprover, StatelessWorkbench
 from coag.cycle import ApprovalPolicy
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
@@ -294,6 +300,87 @@ def test_a_name_that_tool_or_state_does_not_have_is_refused_when_the_agent_is_ma
     ):
         with pytest.raises(ConfigurationError, match=missing):
             agent_with(policy(rule))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "arguments.to == 5",
+        "5 == arguments.to",
+        'arguments["to"] != 5 && arguments.amount > 1',
+        "arguments.to == true",
+        "arguments.to in [5, 6]",
+        "arguments.to in ['ann', 6]",
+        "arguments.amount == '60'",
+        "has(arguments.to) && (arguments.amount in ['60'])",
+    ],
+)
+def test_what_can_never_be_the_same_is_refused_when_the_agent_is_made(condition: str) -> None:
+    with pytest.raises(ConfigurationError, match="they are never the same"):
+        agent_with(policy(f"tools: pay, never: {json.dumps(condition)}"))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "arguments.to == 'ann'",
+        "arguments.to in ['ann', 'bob']",
+        "arguments.amount in [60, 2.5]",
+        "arguments.amount + 1 == 61",
+        "'a' + arguments.to == 'aann'",
+        "arguments.to == arguments.to",
+        "size(arguments.to) == 3",
+    ],
+)
+def test_what_can_be_the_same_is_no_problem(condition: str) -> None:
+    agent_with(policy(f"tools: pay, never: {json.dumps(condition)}"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ("never: has(arguments.amout) && arguments.amout > 5", "did you mean 'amount'?"),
+        ("never: arguments.to == 5", "they are never the same"),
+        ("never: has(state.opne) && arguments.amount > 5", "which the state does not have"),
+        ("never: arguments.amount > 5", "which is forbidden"),
+    ],
+)
+@pytest.mark.parametrize("closed", [True, False])
+async def test_behind_a_workbench_a_typing_error_forbids_what_it_would_let_pass(
+    rule: str, reason: str, closed: bool
+) -> None:
+    class Open(StaticWorkbench):
+        """As servers list tools whose schema does not say that it is closed."""
+
+        async def list_tools(self) -> list[ToolSchema]:
+            listed = await super().list_tools()
+            for one in listed:
+                one["parameters"].pop("additionalProperties", None)  # pyright: ignore[reportTypedDictNotRequiredAccess]
+            return listed
+
+    inner: Any = [pay] if closed else Open([FunctionTool(pay, description="Pays.")])
+    rules = policy(f"tools: pay, {rule}, because: which is forbidden")
+    guarded = ConstrainedWorkbench(inner, constraints=rules)
+    result = await guarded.call_tool("pay", {"to": "5", "amount": 10.0})
+    assert (result.is_error, PAID) == (True, [])
+    assert reason in result.to_text()
+
+
+async def test_an_argument_that_an_open_schema_does_not_name_may_be_looked_for() -> None:
+    class Server(StatelessWorkbench):
+        """Its tool takes whatever it is given."""
+
+        async def list_tools(self) -> list[ToolSchema]:
+            parameters: Any = {"type": "object", "properties": {"to": {"type": "string"}}}
+            return [ToolSchema(name="pay", description="Pays.", parameters=parameters)]
+
+        async def call_tool(self, name: str, *args: Any, **kwargs: Any) -> ToolResult:
+            return ToolResult(name=name, result=[TextResultContent(content="paid")])
+
+    rules = policy("tools: pay, never: has(arguments.force)")
+    guarded = ConstrainedWorkbench(Server(), constraints=rules)
+    assert not (await guarded.call_tool("pay", {"to": "ann"})).is_error
+    assert (await guarded.call_tool("pay", {"to": "ann", "force": True})).is_error
 
 
 async def test_a_rule_for_a_tool_that_is_not_there_is_noted() -> None:

@@ -26,9 +26,11 @@ from kits.maf_client import Answer, AnsweringClient, call
 from kits.purses import Purse, PurseContext, within_ten
 
 from coag import Candidate, Verdict
+from coag.compat import ScriptedApprover
 from coag.cycle.only_trusted import OnlyTrusted
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.integrations.agent_framework import ConstrainedMiddleware, set_label
+from coag.policy import read_policy
 from coag.proof import verify
 from coag.schema import Constraint, Trust
 
@@ -94,6 +96,19 @@ async def test_calls_of_one_answer_are_judged_by_the_state_after_the_one_before(
     assert shop.bought == [(6, "none")]
     assert guard.guard(session).context.state == Purse(spent=6)
     assert response.text == "Bought one."
+
+
+async def test_a_typing_error_in_a_policy_file_forbids_what_it_would_let_pass() -> None:
+    shop = Shop()
+    text = "rules: [{name: a, tools: buy, needs_approval: has(arguments.pirce)}]"
+    rules = read_policy(text)
+    guard = ConstrainedMiddleware(rules, approve=ScriptedApprover([]))
+    client = AnsweringClient([call(1, "buy", price=6)], "Not bought.")
+
+    response = await Agent(client, tools=[shop.buy], middleware=[guard]).run("Buy one.")
+
+    assert "did you mean 'price'?" in results(response)[0]
+    assert shop.bought == []
 
 
 @pytest.mark.parametrize("stream", [False, True])
