@@ -578,7 +578,7 @@ _COLUMNS: Mapping[str, tuple[NodeSort, ...]] = {
     "it rested on": (NodeSort.PERCEPT, NodeSort.RECORD, NodeSort.PROCEDURE),
     "understood as": (NodeSort.REASONING,),
     "considered": (NodeSort.CANDIDATE,),
-    "came to": (NodeSort.CHOICE, NodeSort.CONSTRAINT),
+    "decided": (NodeSort.CHOICE, NodeSort.CONSTRAINT),
 }
 _NODE, _ROOM, _GAP, _TOP = 184.0, 64.0, 12.0, 30.0
 """Width of a node; between two columns; between two nodes of a column; above them."""

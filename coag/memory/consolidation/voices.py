@@ -1,4 +1,4 @@
-"""How a witness puts an event, by rules: what stands out to a personality, and what it feels.
+"""How a witness puts an event, by rules: what a personality notices, and what it feels.
 
 The sentences follow the six factors of HEXACO (Ashton & Lee 2007): emotionality is fear, worry and
 attachment; conscientiousness order and planning; openness curiosity; agreeableness patience and

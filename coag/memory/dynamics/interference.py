@@ -1,9 +1,9 @@
 """When two texts tell the same thing with another value: rules over their words, without a model.
 
-What was learned first comes to mind in place of what replaced it (proactive interference; Underwood
-1957), and what is learned later makes the earlier harder to recall (retroactive interference;
-Müller & Pilzecker 1900, McGeoch 1932). A memory that has both texts therefore has to know which one
-replaced the other. A cue of the time brings the earlier one back (Wickens 1970).
+An earlier text is recalled in place of its replacement (proactive interference; Underwood 1957),
+and a later one makes the earlier harder to recall (retroactive interference; Müller & Pilzecker
+1900, McGeoch 1932). A memory that has both texts therefore has to know which one replaced the
+other. A cue of the time brings the earlier one back (Wickens 1970).
 
 The rules read English. A statement names its topic first and says something of it last (Halliday
 1967), with a linking word between: a verb or a preposition. Two statements compete where all up to

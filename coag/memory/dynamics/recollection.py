@@ -79,7 +79,7 @@ class Recollection:
             self._edition = dynamics.file.edition()
             if self.links is not None:
                 self.links.check()
-        except RecordStoreError as error:  # recall goes on by the records alone
+        except RecordStoreError as error:  # recall continues by the records alone
             self._problems[f"dynamics: {error}"] = None
             self.links = None
 
@@ -150,7 +150,7 @@ class Recollection:
             return
         try:
             known = self._dynamics.states.get([one.id for one in missing])
-        except RecordStoreError as error:  # recall goes on by the records alone
+        except RecordStoreError as error:  # recall continues by the records alone
             self._problems[f"dynamics: {error}"] = None
             return
         self._states |= known
@@ -171,7 +171,7 @@ class Recollection:
             return {}
         try:
             self._yielding |= matters.yielding(stated)
-        except RecordStoreError as error:  # recall goes on by the records alone
+        except RecordStoreError as error:  # recall continues by the records alone
             self._problems[f"dynamics: {error}"] = None
             return {}
         last = {one: self._last(one) for one in stated if one in self._yielding}
