@@ -65,6 +65,8 @@ class RunSettings(Value):
     """Further attempts of a job after the model or the environment failed."""
     pause: float = Field(default=2.0, ge=0)
     """Seconds before the first of these; each further one waits twice as long."""
+    time_limit: float = Field(default=3_600.0, gt=0)
+    """Seconds for an attempt; one that takes longer is the contender's failure."""
     continues: bool = False
     """Whether the domain continues an interrupted job; else it starts in an empty folder."""
     processes: int = Field(default=1, ge=1)
@@ -282,8 +284,14 @@ async def _attempt(
     if not settings.continues:
         shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder, exist_ok=True)
+    limit = asyncio.timeout(settings.time_limit)
     try:
-        return await domain.play(job, settings, folder)
+        async with limit:
+            return await domain.play(job, settings, folder)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        problem = f"It took longer than {settings.time_limit:g} s, the time limit of an attempt."
     except CoagError as error:
         if not _is_contenders_fault(error):
             raise

@@ -107,6 +107,14 @@ def test_a_contender_that_quits_cancels_or_gives_what_is_no_result_ends_its_own_
     }
 
 
+def test_a_contender_that_takes_longer_than_the_time_limit_fails(tmp_path: Path) -> None:
+    plan = pond_plan("patient", seeds=(0,))
+    settings = RunSettings(pause=0, time_limit=0.1)
+    (trial,) = run_ponds(tmp_path, plan, settings=settings).trials
+    assert (trial.outcome, trial.attempts) == ("failure", 1)
+    assert trial.problem == "It took longer than 0.1 s, the time limit of an attempt."
+
+
 def test_broken_jobs_are_played_again_and_too_many_in_a_row_end_it(tmp_path: Path) -> None:
     never = RunSettings(pause=0, retries=0)
     for outcome in ("broken", "success"):
