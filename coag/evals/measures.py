@@ -425,7 +425,7 @@ class Measure:
     @property
     def meaning(self) -> str:
         """What it means, in one sentence."""
-        return (self.of.__doc__ or self.name).strip().partition("\n\n")[0].replace("\n    ", " ")
+        return " ".join((self.of.__doc__ or self.name).strip().partition("\n\n")[0].split())
 
     def __call__(self, tally: TraceTally) -> float | None:
         """Its value for a tally."""

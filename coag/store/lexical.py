@@ -286,8 +286,7 @@ class Lexicon:
             self._db = sqlite3.connect(
                 place, timeout=30.0, isolation_level=None, check_same_thread=False
             )
-        if path is None:
-            weakref.finalize(self, self._db.close)  # what is in RAM, nobody has to close
+        weakref.finalize(self, self._db.close)  # also where nobody closes it
         try:
             with self._errors():
                 self._db.executescript(_META)
@@ -540,11 +539,11 @@ def _count_sources(
     shelves = Counter(shelf for shelf, _, _ in rows)
     trusted = Counter((shelf, source) for shelf, source, trusted in rows if trusted)
     db.executemany(
-        "INSERT INTO shelves VALUES (?1, ?2) ON CONFLICT DO UPDATE SET size = size + ?2",
+        "INSERT INTO shelves VALUES (?,?) ON CONFLICT DO UPDATE SET size = size + excluded.size",
         [(shelf, change * count) for shelf, count in shelves.items()],
     )
     db.executemany(
-        "INSERT INTO sources VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET size = size + ?3",
+        "INSERT INTO sources VALUES (?,?,?) ON CONFLICT DO UPDATE SET size = size + excluded.size",
         [(*place, change * count) for place, count in trusted.items()],
     )
 
