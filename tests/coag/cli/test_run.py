@@ -110,7 +110,7 @@ async def test_a_server_in_this_process_cannot_be_written_down() -> None:
     workspace = Workspace()
     workspace.add(Kettle("kettle"))
     agent = cook(ScriptedModel(think_carefully), InProcessConnection(workspace))
-    with pytest.raises(ConfigurationError, match="Serve its workspace by MCP"):
+    with pytest.raises(ConfigurationError, match="Serve it by MCP"):
         agent.dump_component()
     await agent.close()
 
