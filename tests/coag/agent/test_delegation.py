@@ -193,6 +193,7 @@ def test_bounds_below_one_and_names_that_are_no_ids_are_refused() -> None:
         DelegateTool(worker, most_open=0)
     with pytest.raises(ConfigurationError, match="cannot be called 'a-b'"):
         DelegateTool(worker, "a-b")
+    worker.store.close()
 
 
 async def test_the_oldest_goals_that_have_ended_lose_their_tools_and_not_their_outcome() -> None:
