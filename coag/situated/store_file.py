@@ -7,6 +7,7 @@ tables in Postgres, shared by several processes, are in `store_postgres`.
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,7 +129,12 @@ class StoreFile:
         place, uri = ":memory:", self.path is not None
         if self.path is not None:
             place = self.path.resolve().as_uri() + ("?mode=ro" if reading else "")
-        return sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None, uri=uri)
+        db = sqlite3.connect(
+            place, timeout=_PATIENCE, isolation_level=None, check_same_thread=uri, uri=uri
+        )
+        if not uri:
+            weakref.finalize(self, db.close)  # in RAM: nobody has to close it
+        return db
 
     def _check(self) -> None:
         """Makes the tables where the file is new, and refuses one that is not ours."""
