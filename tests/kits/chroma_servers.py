@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -46,6 +47,7 @@ class ChromaServer:
         """Answers nothing, while connections stay open."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)  # else it may answer yet
 
     def wake(self) -> None:
         assert self._process is not None
