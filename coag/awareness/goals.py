@@ -187,12 +187,10 @@ class GoalDraft:
     def __init__(self, goals: tuple[Goal, ...] = ()) -> None:
         self._by_id = {goal.id: goal for goal in goals}
         self._goals: tuple[Goal, ...] | None = goals
-        self._by_words: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_words: defaultdict[str, list[str]] | None = None
         """Ids by folded description, oldest first."""
-        self._waiting: defaultdict[str, list[str]] = defaultdict(list)
-        """Ids of the goals that depend on a goal."""
-        for goal in goals:
-            self._index(goal)
+        self._waiting: defaultdict[str, list[str]] | None = None
+        """Ids of the goals that depend on a goal; both are made when they are first needed."""
 
     @property
     def goals(self) -> tuple[Goal, ...]:
@@ -248,12 +246,16 @@ class GoalDraft:
         for id in goal.references:
             self.get(id)
         self._put(goal.settled(self._by_id))
-        self._index(goal)
+        if self._by_words is not None:
+            self._by_words[folded(goal.description)].append(goal.id)
+        if self._waiting is not None:
+            for on in goal.depends_on:
+                self._waiting[on].append(goal.id)
 
     def change(self, id: str, step: int, **changes: object) -> None:
         """Changes fields of a goal, then the statuses that follow from it."""
         self._put(self.get(id).model_copy(update={**changes, "updated_step": step}))
-        for one in (id, *self._waiting.get(id, ())):
+        for one in (id, *self._dependents(id)):
             settled = self._by_id[one].settled(self._by_id)
             if settled is not self._by_id[one]:
                 self._put(settled.model_copy(update={"updated_step": step}))
@@ -279,13 +281,9 @@ class GoalDraft:
         if on in goal.depends_on:
             return
         self._refuse_circle(id, on, "wait for")
-        self._waiting[on].append(id)
+        if self._waiting is not None:
+            self._waiting[on].append(id)
         self.change(id, step, depends_on=(*goal.depends_on, on))
-
-    def _index(self, goal: Goal) -> None:
-        self._by_words[folded(goal.description)].append(goal.id)
-        for on in goal.depends_on:
-            self._waiting[on].append(goal.id)
 
     def _put(self, goal: Goal) -> None:
         self._by_id[goal.id] = goal
@@ -311,7 +309,19 @@ class GoalDraft:
 
     def _described(self, description: str) -> list[Goal]:
         """The goals of this description, oldest first."""
+        if self._by_words is None:
+            self._by_words = defaultdict(list)
+            for goal in self._by_id.values():
+                self._by_words[folded(goal.description)].append(goal.id)
         return [self._by_id[id] for id in self._by_words.get(folded(description), ())]
+
+    def _dependents(self, id: str) -> tuple[str, ...]:
+        if self._waiting is None:
+            self._waiting = defaultdict(list)
+            for goal in self._by_id.values():
+                for on in goal.depends_on:
+                    self._waiting[on].append(goal.id)
+        return tuple(self._waiting.get(id, ()))
 
     def _open_goals(self) -> str:
         """The open goals for an error, newest first."""

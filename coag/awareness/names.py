@@ -174,13 +174,15 @@ class _NameVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._named: list[tuple[int, str]] = []
+        self._positions: list[int] = []
+        self._names: list[str] = []
         self._rows: NDArray[np.float32] | None = None
-        """The vectors of the first names, as many as were made."""
-        self._last: tuple[str, NDArray[np.float32]] | None = None
+        self._filled = 0
+        self._last: tuple[list[str], NDArray[np.float32]] | None = None
 
     def add(self, position: int, name: str) -> None:
-        self._named.append((position, name))
+        self._positions.append(position)
+        self._names.append(name)
 
     def nearest(self, name: str, threshold: float) -> tuple[int, float] | None:
         """Position and cosine of the nearest name, from a cosine on; None if there is none.
@@ -189,22 +191,34 @@ class _NameVectors:
         """
         import numpy as np
 
-        rows, last = self._rows, self._last
-        new = [each for _, each in self._named[0 if rows is None else len(rows) :]]
-        if new:  # most often the one that was just not found
-            made = last[1] if last and new == [last[0]] else self._units(new)
-            rows = self._rows = made if rows is None else np.concatenate((rows, made))
-        if rows is None:
+        if not self._names:
             return None
-        wanted = self._units([name])
-        self._last = (name, wanted)
+        rows, wanted = self._fill(), self._units([name])
+        self._last = ([name], wanted)
         cosines, numbers = rows @ wanted[0], _NUMBER.findall(name)
         near = np.flatnonzero(cosines >= threshold)
         for place in map(int, near[np.argsort(-cosines[near], kind="stable")]):
-            position, other = self._named[place]
-            if _NUMBER.findall(other) == numbers:
-                return position, min(max(float(cosines[place]), 0.0), 1.0)
+            if _NUMBER.findall(self._names[place]) == numbers:
+                return self._positions[place], min(max(float(cosines[place]), 0.0), 1.0)
         return None
+
+    def _fill(self) -> NDArray[np.float32]:
+        """The rows of all names; the room for them grows by doubling."""
+        import numpy as np
+
+        total, new = len(self._names), self._names[self._filled :]
+        if new:
+            # Most often the new name is the one that was just not found.
+            made = self._last[1] if self._last and self._last[0] == new else self._units(new)
+            if self._rows is None or total > len(self._rows):
+                room = np.zeros((max(64, 2 * total), made.shape[1]), dtype=np.float32)
+                if self._rows is not None:
+                    room[: self._filled] = self._rows[: self._filled]
+                self._rows = room
+            self._rows[self._filled : total] = made
+            self._filled = total
+        assert self._rows is not None
+        return self._rows[:total]
 
     def _units(self, names: list[str]) -> NDArray[np.float32]:
         """Vectors of length 1; a zero vector stays zero."""

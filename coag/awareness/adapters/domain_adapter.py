@@ -296,19 +296,13 @@ def _goal_blocks(goals: Sequence[Goal]) -> tuple[InjectionBlock, ...]:
         block(
             "ACTIVE GOALS",
             Place.GOALS,
-            (
-                (active_text(goal), goal.priority)
-                for goal in best(active, MOST, attrgetter("priority"))
-            ),
+            ((active_text(goal), goal.priority) for goal in _first(active)),
             of=len(active),
         ),
         block(
             "WAITING GOALS",
             Place.OTHER_GOALS,
-            (
-                (waiting_text(goal), goal.priority)
-                for goal in best(waiting, MOST, attrgetter("priority"))
-            ),
+            ((waiting_text(goal), goal.priority) for goal in _first(waiting)),
             of=len(waiting),
         ),
         latest_block(
@@ -318,6 +312,11 @@ def _goal_blocks(goals: Sequence[Goal]) -> tuple[InjectionBlock, ...]:
             lambda goal: f"[{goal.status.value}] {goal.description}",
         ),
     )
+
+
+def _first(goals: tuple[Goal, ...]) -> tuple[Goal, ...]:
+    """The goals of the highest priorities, in their order; of equals those made first."""
+    return best(goals[::-1], MOST, attrgetter("priority"))[::-1]
 
 
 def _attention_text(item: AttentionItem) -> str:
