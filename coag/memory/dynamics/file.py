@@ -68,6 +68,7 @@ class DynamicsFile:
             weakref.finalize(self, self._db.close)  # also where opening fails
             self._db.row_factory = sqlite3.Row
             self._db.execute(f"PRAGMA cache_size = -{_CACHE}")
+            # where a statement writes several rows, what undoes it is in no file
             self._db.execute("PRAGMA temp_store = MEMORY")
             if path is not None and not read_only:
                 write_ahead(self._db, _PATIENCE)
@@ -129,14 +130,17 @@ class DynamicsFile:
         Returns:
             The columns that the table has then.
         """
-        there = {row["name"] for row in self.rows(f"PRAGMA table_info({table})")}
         if self._read_only:
-            return frozenset(there)
+            return self._columns_of(table)
         with self.transaction() as db:
+            there = self._columns_of(table)
             for name, kind in columns.items():
                 if name not in there:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-        return frozenset(there | columns.keys())
+        return there | columns.keys()
+
+    def _columns_of(self, table: str) -> frozenset[str]:
+        return frozenset(row["name"] for row in self.rows(f"PRAGMA table_info({table})"))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Removes all that any table has of records, for every owner; see `create`."""
