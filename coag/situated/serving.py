@@ -184,9 +184,13 @@ class _WorkspaceOffer:
         key = meta.get(KEY_META)
         key = key if isinstance(key, str) else None
         try:
-            with calling(CallOrigin(lineage=lineage_of(meta))):
+            origin = CallOrigin(lineage=lineage_of(meta))
+        except ValueError as error:
+            return McpAnswer(str(error), is_error=True)
+        try:
+            with calling(origin):
                 done = await self._workspace.invoke(tool, operation, arguments, key)
-        except (UnknownNameError, ValueError) as error:
+        except UnknownNameError as error:
             return McpAnswer(str(error), is_error=True)
         except OperationFailedError as error:
             return McpAnswer(str(error), {"mayHaveHappened": True}, is_error=True)
