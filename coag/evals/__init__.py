@@ -38,6 +38,25 @@ from .running import (
     plan_of,
     run_evaluation,
 )
+from .statistics import (
+    Interval,
+    PairedComparison,
+    PairedCounts,
+    cohens_h,
+    compare,
+    holm,
+    mcnemar,
+    needed_n,
+    needed_pairs_for_rates,
+    paired_bootstrap,
+    paired_d,
+    pass_at_k,
+    rate_difference,
+    sign_flip,
+    wilson,
+    with_holm,
+    worst_of_k,
+)
 from .trials import (
     NO_MODEL,
     Assessment,
@@ -73,44 +92,7 @@ if TYPE_CHECKING:
     )
     from .procedure_search import PlayedEpisode, search_procedures
     from .report import write_report
-    from .statistics import (
-        Interval,
-        PairedComparison,
-        PairedCounts,
-        cohens_h,
-        compare,
-        holm,
-        mcnemar,
-        needed_n,
-        needed_pairs_for_rates,
-        paired_bootstrap,
-        paired_d,
-        pass_at_k,
-        rate_difference,
-        sign_flip,
-        wilson,
-        with_holm,
-        worst_of_k,
-    )
     from .summary import Ablation, ReportProfile, data_frame
-
-_LAZY = {
-    "coag.evals.agents": "AgentTasks Contender Task TaskRun",
-    "coag.evals.measures": (
-        "TRACE_MEASURES Better Counts Figures Measure MeasureCatalogue MeasureGroup "
-        "TraceEpisode TraceTally causes_of cost_per_success decisions_of figures_of "
-        "measures_of measures_table ratio tally_of"
-    ),
-    "coag.evals.procedure_search": "PlayedEpisode search_procedures",
-    "coag.evals.report": "write_report",
-    "coag.evals.statistics": (
-        "Interval PairedComparison PairedCounts cohens_h compare holm mcnemar needed_n "
-        "needed_pairs_for_rates paired_bootstrap paired_d pass_at_k rate_difference "
-        "sign_flip wilson with_holm worst_of_k"
-    ),
-    "coag.evals.summary": "Ablation ReportProfile data_frame",
-}
-"""Names by module that what plays jobs does without: its worker processes start sooner."""
 
 __all__ = [
     "run_evaluation",
@@ -186,6 +168,16 @@ __all__ = [
     "worst_of_k",
 ]
 
-__getattr__ = loaded_on_use(
-    __name__, {name: module for module, names in _LAZY.items() for name in names.split()}
-)
+_MEASURES = """
+TRACE_MEASURES Better Counts Figures Measure MeasureCatalogue MeasureGroup TraceEpisode TraceTally
+causes_of cost_per_success decisions_of figures_of measures_of measures_table ratio tally_of
+"""
+_SUMMARY = ("Ablation", "ReportProfile", "data_frame")
+_HOMES = {  # worker processes that only play jobs start sooner without these
+    **dict.fromkeys(("AgentTasks", "Contender", "Task", "TaskRun"), "coag.evals.agents"),
+    **dict.fromkeys(_MEASURES.split(), "coag.evals.measures"),
+    **dict.fromkeys(("PlayedEpisode", "search_procedures"), "coag.evals.procedure_search"),
+    "write_report": "coag.evals.report",
+    **dict.fromkeys(_SUMMARY, "coag.evals.summary"),
+}
+__getattr__ = loaded_on_use(__name__, _HOMES)

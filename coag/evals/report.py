@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -106,21 +107,29 @@ def write_report(
             "on. Run the evaluation first."
         )
     profile = profile or ReportProfile()
-    try:
+    with _needing_extra():
         panels = panels_of(assessment, profile)
         failures, left_out = failures_first(panels)
+    try:
         if run_pages and profile.write_run_page is not None:
             _write_run_pages(folder, failures, run_pages, profile, on_progress)
         pages = _run_page_links(folder, failures, page.parent)
-        report = _Report(assessment, panels, profile, pages, failures, left_out)
-        return _write(report, page, title or "Assessment report")
-    except ImportError as error:
-        raise ConfigurationError(
-            f"A report needs {error.name}, which is not installed: pip install 'coag[evals]'."
-        ) from error
+        with _needing_extra():
+            report = _Report(assessment, panels, profile, pages, failures, left_out)
+            return _write(report, page, title or "Assessment report")
     except OSError as error:
         raise ConfigurationError(
             f"{str(page)!r} cannot be written: {error.strerror or error}."
+        ) from error
+
+
+@contextmanager
+def _needing_extra() -> Generator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigurationError(
+            f"A report needs {error.name}, which is not installed: pip install 'coag[evals]'."
         ) from error
 
 
