@@ -73,7 +73,8 @@ _SAY, _LOOK = "say", "look"
 _QUIET = frozenset({_SAY, _LOOK})
 """Kinds that change nothing outside: to say something to the user, and to look."""
 _LOOKING = frozenset({_LOOK})
-_LOOKS = {*_FAMILIES[_LOOK].split(), "get", "read", "search", "retrieve"} - {"click", "navigate"}
+_LOOKS = frozenset({"get", "read", "visit", "open", "fetch", "browse", "download", "load",
+                    "access", "search", "retrieve"})  # fmt: skip
 """Verbs of tools that look."""
 _FAMILY_OF: Mapping[str, frozenset[str]] = {
     verb: frozenset(name for name, verbs in _FAMILIES.items() if verb in verbs.split())

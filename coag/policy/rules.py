@@ -307,16 +307,10 @@ class PolicyRule(Value):
         """What it reads that tools or state do not have, and compares that is never the same."""
         problems: list[str] = []
         reads = set[tuple[str, str]]() if self.condition is None else self.condition.reads
-        for action in (one for one in self.actions if one in actions and self.applies(one)):
-            takes = taken_by([actions[action]])
-            if takes is None:
-                continue
-            problems += [
-                f"asks for {name!r}, which {action!r} does not take{nearest(name, takes) or '.'}"
-                f" It takes: {', '.join(sorted(takes - {IDEMPOTENCY_KEY})) or 'nothing'}"
-                for name in sorted(self.arguments - takes)
-            ]
-        for action in (one for one in self.actions if one in actions and self.applies(one)):
+        judged = [one for one in self.actions if one in actions and self.applies(one)]
+        for action in judged:
+            problems += _not_taken(self, action, actions[action])
+        for action in judged:
             problems += _never_the_same(self, action, actions[action])
         for root, member in sorted(reads):
             if root != "arguments" and state is not None and member not in state:
@@ -433,6 +427,17 @@ def taken_by(schemas: Collection[Mapping[str, Any]]) -> set[str] | None:
     if any(one.get("additionalProperties", False) is not False for one in schemas):
         return None
     return {IDEMPOTENCY_KEY}.union(*(one.get("properties", {}) for one in schemas))
+
+
+def _not_taken(rule: PolicyRule, action: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """The arguments that it asks for and an action does not take."""
+    takes = taken_by([schema])
+    if takes is None:
+        return
+    known = ", ".join(sorted(takes - {IDEMPOTENCY_KEY})) or "nothing"
+    for name in sorted(rule.arguments - takes):
+        near = nearest(name, takes) or "."
+        yield f"asks for {name!r}, which {action!r} does not take{near} It takes: {known}"
 
 
 def _never_the_same(rule: PolicyRule, action: str, schema: Mapping[str, Any]) -> Iterator[str]:
