@@ -164,26 +164,30 @@ def _table(report: ForkReport) -> Table:
     for side in ("parent", "fork"):
         table.add_column(side, ratio=1, overflow="fold")
     parent, own = report.parent_cycles, report.fork_cycles
-    columns = zip(_column(parent, own), _column(own, parent), strict=True)
-    pairs = zip_longest(parent, own)
-    for number, ((was, now), (left, right)) in enumerate(zip(pairs, columns, strict=True)):
-        alike = now is not None and now == was
-        shown = Text("as in the parent", style=DIM) if alike else right
-        table.add_row(Text(str(report.at.cycle + number)), left, shown)
+    columns = zip(_column(parent, own), _column(own, parent, "as in the parent"), strict=True)
+    for number, (left, right) in enumerate(columns, report.at.cycle):
+        table.add_row(Text(str(number)), left, right)
     return table
 
 
-def _column(own: Sequence[CycleResult], others: Sequence[CycleResult]) -> Iterator[Text]:
-    """One run's stories beside the other's; one that only repeats the last is not shown again."""
+def _column(
+    own: Sequence[CycleResult], others: Sequence[CycleResult], alike: str = ""
+) -> Iterator[Text]:
+    """One run's stories beside the other's; one that only repeats the last is not shown again.
+
+    One that is equal to the other's is shown as `alike`, if that is given.
+    """
     last: CycleResult | None = None
     for story, other in zip_longest(own, others):
         if story is None:
             yield Text("-", style=DIM)
-        elif last is not None and last.model_copy(update={"cycle": story.cycle}) == story:
-            yield Text(f"as in cycle {last.cycle}", style=DIM)
+            continue
+        if last is not None and last.model_copy(update={"cycle": story.cycle}) == story:
+            cell = Text(f"as in cycle {last.cycle}", style=DIM)
         else:
-            yield _cell(story, [one.result for one in (other, last) if one is not None])
+            cell = _cell(story, [one.result for one in (other, last) if one is not None])
             last = story
+        yield Text(alike, style=DIM) if alike and story == other else cell
 
 
 def _cell(story: CycleResult, others: Sequence[str]) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -97,9 +97,18 @@ def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as option
     spec = None if model is None else ModelSpec.parse(model)
     with file_of(place) as file:
         failed = False
-        how = {"allow_clock_jump": allow_clock_jump, "most_seconds": seconds}
         for name, settings in chosen(file, owner).items():
-            report = run(_slept(place, name, settings, file, spec, dry_run=dry_run, **how))
+            sleeping = _slept(
+                place,
+                name,
+                settings,
+                file,
+                spec,
+                dry_run=dry_run,
+                allow_clock_jump=allow_clock_jump,
+                most_seconds=seconds,
+            )
+            report = run(sleeping)
             if not dry_run and report.changed:
                 details = {one.step: one.changed for one in report.steps if one.changed}
                 note(place, "slept", by=by, details={"owner": report.owner, **details})
@@ -125,7 +134,8 @@ async def _slept(
     spec: ModelSpec | None,
     *,
     dry_run: bool,
-    **how: Any,
+    allow_clock_jump: bool,
+    most_seconds: float | None,
 ) -> SleepReport:
     dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
     client = None if spec is None or dry_run else spec.open()
@@ -140,8 +150,9 @@ async def _slept(
                     memory,
                     model=None if client is None else StructuredModel(client),
                     dry_run=dry_run,
+                    allow_clock_jump=allow_clock_jump,
+                    most_seconds=most_seconds,
                     on_progress=lambda step, examined: progress(examined, f"{what}, {step}"),
-                    **how,
                 )
     finally:
         dynamics.close()
