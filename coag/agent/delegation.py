@@ -260,7 +260,9 @@ class DelegateTool(EnhancedTool):
             raise OperationRefusedError(f"{circle}. Do it yourself, or give it up")
         if len(call.lineage) > self._depth:
             came = f"the goal came through {len(call.lineage)} agents ({came})"
-            raise OperationRefusedError(f"{came}, and {self._depth} are allowed. Do it yourself")
+            raise OperationRefusedError(
+                f"{came}, at most {self._depth} are allowed. Do it yourself"
+            )
         if len(self._open) >= self._most_open:
             raise OperationRefusedError(
                 f"{len(self._open)} goals are open, and no more are taken: wait until one has ended"

@@ -23,7 +23,10 @@ from .replay_model import ReplayAnswers, ReplayAsker
 async def build_again(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = ()) -> Any:
     """What the recipe of a run makes.
 
-    Modules of `trust` are those from which the run may name its factory; see `schema.from_run`.
+    Args:
+        run: The run.
+        purpose: What for.
+        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
 
     Raises:
         ResumeError: The run cannot be built again.
@@ -40,7 +43,12 @@ async def rebuild(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = ()) -
 def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> CoagAgent:
     """A copy of an agent that has not begun its run, with other arguments in the place of some.
 
-    Both share the context, whose clock may be replaced, so only one of them may be used.
+    Both share the context, so only one of them may be used.
+
+    Args:
+        agent: The agent as it was built.
+        clock: Takes the place of the context's clock.
+        **arguments: Arguments of `CoagAgent`; others stay as they were given.
     """
     if clock is not None:
         agent.context.clock = clock

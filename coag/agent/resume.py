@@ -53,7 +53,12 @@ _TRACE = Path("trace.jsonl")
 def reading_trace(record: Snapshot | Written | None, field: str) -> Generator[None]:
     """Makes the error of a value that cannot be read a `TraceError` with its record and field.
 
-    The record is None where it is one of several snapshots.
+    Args:
+        record: The record; None where it is one of several snapshots.
+        field: Its field.
+
+    Raises:
+        TraceError: The block failed at the value.
     """
     try:
         yield

@@ -105,7 +105,11 @@ class RecordingClient(WrappedClient):
         return result
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
-        """Streams from the client; the request is written down when the result comes."""
+        """Streams from the client; the request is written down when the result comes.
+
+        Raises:
+            TraceError: The request could not be written down.
+        """
         call = self._begin(request)
         result: CreateResult | None = None
         pieces: list[str] = []
@@ -196,9 +200,11 @@ class RecordingWorkbench(StaticStreamWorkbench):
         if not isinstance(inner, Workbench | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - by users
             takes = f"RecordingWorkbench takes a workbench or a list of tools, not {inner!r}"
             raise ConfigurationError(f"{takes}: write RecordingWorkbench([tool], recorder).")
-        tools = () if isinstance(inner, Workbench) else inner
-        within = inner if isinstance(inner, Workbench) else None
-        self._inner = within or StaticStreamWorkbench([as_tool(tool) for tool in tools])
+        self._inner: Workbench = (
+            inner
+            if isinstance(inner, Workbench)
+            else StaticStreamWorkbench([as_tool(tool) for tool in inner])
+        )
         self._recorder = recorder
         self._intent_ids = intent_ids
         self._status_of = status_of
@@ -405,7 +411,11 @@ class RecordedAgent(BaseChatAgent):
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """Takes a turn as `on_messages`, and passes its events on once they are written down."""
+        """Takes a turn, and passes its events on once they are written down.
+
+        Raises:
+            TraceError: The turn could not be written down; it ended there.
+        """
         self.recorder.begin_turn()
         for message in messages:
             self.recorder.message(message.source, message.to_model_text())

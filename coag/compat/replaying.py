@@ -139,7 +139,11 @@ class ExchangeTape(Generic[ExchangeT]):
         self._count = 0
 
     def take(self, *forms: dict[str, Any]) -> ExchangeT:
-        """The earliest exchange left that is equal to one form of the live request; else raises."""
+        """The earliest exchange left that is equal to one form of the live request.
+
+        Raises:
+            ReplayDivergenceError: There is none.
+        """
         self._count += 1
         now = [self._redacted(form) for form in forms]
         for form in now:
@@ -268,7 +272,13 @@ class ReplayingClient(NamedComponent, ModelClient, Component[ReplayingClientConf
         return self._ended(call)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
-        """Gives the recorded pieces, then the recorded answer, or raises as `answer`."""
+        """Gives the recorded pieces, then the recorded answer.
+
+        Raises:
+            ReplayDivergenceError: No such request is left on the tape.
+            ModelCallError: As `answer`, after the pieces that had come.
+            CancelledError: As `answer`, after the pieces that had come.
+        """
         call = self._take(request)
         for piece in pieces_of(call):
             await _let_others_run(request.token)
@@ -458,7 +468,11 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         return tuple(call.intent for call in self._tape.left.values())
 
     def check(self) -> None:
-        """Raises `ReplayDivergenceError` if a call was made that the run did not make."""
+        """Raises the first divergence, if there was one.
+
+        Raises:
+            ReplayDivergenceError: A call was made that the run did not make.
+        """
         if self.divergence is not None:
             raise self.divergence
 
@@ -491,7 +505,11 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         cancellation_token: CancellationToken | None = None,
         call_id: str | None = None,
     ) -> AsyncGenerator[Any | ToolResult, None]:
-        """As `call_tool`, after what the tool showed."""
+        """As `call_tool`, after what the tool showed.
+
+        Raises:
+            RecordedToolError: The workbench raised then.
+        """
         try:
             call = self._take(name, arguments or {})
         except ReplayDivergenceError as error:
@@ -506,7 +524,11 @@ class ReplayingWorkbench(NamedComponent, StaticStreamWorkbench):
         yield call.result
 
     async def stop(self) -> None:
-        """Ends the replay; raises as `check`."""
+        """Ends the replay.
+
+        Raises:
+            ReplayDivergenceError: A call was made that the run did not make.
+        """
         self.check()
 
     async def save_state(self) -> Mapping[str, Any]:

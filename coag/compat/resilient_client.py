@@ -350,7 +350,9 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
         """Passes on the pieces of a text as they come; JSON comes in one piece, once it is valid.
 
-        Raises as `answer`, also if the stream ends without a result.
+        Raises:
+            ModelAnswerError: As `answer`.
+            ModelCallError: As `answer`; also if the stream ends without a result.
         """
         if _output_type(request) is not None:
             result = await self.answer(request)

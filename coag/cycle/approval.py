@@ -65,7 +65,11 @@ def canonical_json(value: object) -> str:
 
 
 def digest_of(value: object) -> str:
-    """SHA-256 over the canonical JSON of a value, in hexadecimal."""
+    """SHA-256 over the canonical JSON of a value, in hexadecimal.
+
+    Raises:
+        NotJsonError: The value is not JSON.
+    """
     return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
 
 

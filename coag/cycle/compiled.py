@@ -308,7 +308,11 @@ class CompiledProcedures:
         return self._kept.model_dump(mode="json", exclude_defaults=True)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continues from a saved state."""
+        """Continues from a saved state.
+
+        Raises:
+            pydantic.ValidationError: It is none.
+        """
         self._kept = _State.model_validate(state)
 
     def reset_state(self) -> None:

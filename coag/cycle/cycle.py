@@ -156,7 +156,11 @@ async def perceive(
 ) -> None:
     """Takes in percepts, each its own record, and passes them to the modules.
 
-    `taken_in` is called with each percept that is in the trace and in working memory.
+    Args:
+        percepts: What arrived.
+        context: Takes them in.
+        deps: The trace and the modules.
+        taken_in: Called with each percept that is in the trace and in working memory.
 
     Raises:
         StateError: A hook of the domain could not read a percept. All of them are taken in and

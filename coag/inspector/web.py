@@ -306,7 +306,15 @@ class Inspector:
     Example:
         `with Inspector(Path("logs")) as inspector: print(inspector.url)`
 
-    Its arguments and errors are those of `serve_inspector`.
+    Args:
+        logs: A folder of logs, or the folder of one run.
+        host: The address to serve.
+        port: The port; 0 takes a free one.
+        domain: What is known of the runs' domain, for the causes of failures.
+        memory: What the agent was given as `memory=`, to show what faded; None for none.
+
+    Raises:
+        ConfigurationError: There is no such folder, or no dynamics in that of the memory.
     """
 
     def __init__(

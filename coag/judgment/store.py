@@ -101,7 +101,7 @@ class JudgmentStore:
     def look(self, world: World) -> tuple[tuple[DeadEnd, str], ...]:
         """Reopens the dead ends of which a condition holds; gives each with the reason.
 
-        A question to a model is none that holds: who asks it reopens by the answer.
+        A condition that asks a model never holds here; ask it, and `reopen` by its answer.
         """
         found = [(one, why) for one in self.dead_ends() if (why := one.opened_by(world))]
         self.reopen({one.id: why for one, why in found})

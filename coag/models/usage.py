@@ -76,7 +76,12 @@ class UsageCapture:
         )
 
     def usage(self, reported: RequestUsage | None = None) -> TokenUsage:
-        """The usage of this one call, by its result; without one, by what was published."""
+        """The usage of this one call.
+
+        Args:
+            reported: The usage that the result reports; without it (the client raised), what was
+                published counts. A value that is no number of tokens counts as 0.
+        """
         if reported is None:
             return self._usage.model_copy(update={"calls": 1})
         return TokenUsage(

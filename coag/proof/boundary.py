@@ -165,8 +165,9 @@ class CycleResult(Value):
 
 def choices(summary: CycleSummary) -> tuple[Choice, ...] | None:
     """What was chosen in a cycle; None before its Selection."""
-    chosen = tuple(Choice.of(one.candidate) for one in summary.chosen)
-    return None if summary.selection is None else chosen
+    if summary.selection is None:
+        return None
+    return tuple(Choice.of(one.candidate) for one in summary.chosen)
 
 
 def cycle_results(records: Iterable[TraceRecord], first: int = 1) -> Iterator[CycleResult]:

@@ -27,7 +27,13 @@ from .verify import TraceSource
 def diagnose(
     trace: TraceSource, *, domain: DomainKnowledge | None = None, memory: Iterable[Record] = ()
 ) -> list[Diagnosis]:
-    """Every failure in a trace, each with its cause; at most one a cycle. See `diagnoses`."""
+    """Every failure in a trace, each with its cause; at most one a cycle.
+
+    `diagnoses` gives them one by one.
+
+    Raises:
+        TraceError: There is no run in the folder, or its trace cannot be read.
+    """
     return list(diagnoses(trace, domain=domain, memory=memory))
 
 

@@ -89,7 +89,11 @@ def _problem(item: pytest.Function, place: Path) -> str | None:
 
 
 def exempt(item: pytest.Item) -> bool:
-    """Whether a test breaks a trace on purpose; one that does not say why is refused."""
+    """Whether a test breaks a trace on purpose.
+
+    Raises:
+        pytest.UsageError: It does not say why.
+    """
     marker = item.get_closest_marker(MARKER)
     if marker is None:
         return False
