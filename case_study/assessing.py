@@ -58,7 +58,7 @@ from coag.schema import SystemClock, one_line
 _DEFAULT_MODEL, _DEFAULT_SEEDS = f"{SCRIPTED}:fallible", "10"
 _SEQUENCES_A_WORKER = 40
 """Sequences after which a worker is replaced: Chroma keeps some 10 MB of every folder it opened."""
-_BROKEN, _INTERRUPTED = 1, 130
+_BROKEN, INTERRUPTED = 1, 130
 """Exit codes: some trials are no evidence, or a job was not played; stopped by Ctrl-C."""
 _LISTED = 10
 _QUIET = 60.0
@@ -203,13 +203,13 @@ def assess(  # noqa: PLR0913 - options of a command
         jobs_a_worker=_SEQUENCES_A_WORKER if sequences else JOBS_A_WORKER,
         specs={model_spec(text).public: text for text in model or []},
     )
-    with _Progress() as bar:
+    with ProgressBar() as bar:
         assessment = run_evaluation(
             played_in, output, plan=plan, extend=extend, settings=settings, progress=bar
         )
     _print_summary(assessment, played_in)
     if bar.stopped:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     if assessment.missing:
         raise typer.Exit(_BROKEN)
 
@@ -373,7 +373,9 @@ def bar_of() -> Generator[Callable[[str, int, int | None], None]]:
         )
 
 
-class _Progress(ProgressListener):
+class ProgressBar(ProgressListener):
+    """How far an evaluation is, on the terminal."""
+
     def __init__(self) -> None:
         self._console = _terminal()
         self._bar = _bar(self._console)
@@ -382,7 +384,7 @@ class _Progress(ProgressListener):
         self._shown = time.monotonic()
         self.stopped = False
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> ProgressBar:
         self._bar.start()
         return self
 
@@ -390,12 +392,14 @@ class _Progress(ProgressListener):
         self._bar.stop()
 
     def begin(self, total: int, done: int) -> None:
+        """Says how much was played before."""
         self._total, self._done = total, done
         self._bar.update(self._task, total=total, completed=done)
         if done:
             self._say(f"{done} of {total} jobs are played already.")
 
     def played(self, trial: Trial, seconds_left: float | None) -> None:
+        """Moves the bar; says what broke."""
         self._done += trial.counts
         self._broken += not trial.counts
         if not trial.counts and self._broken <= _LISTED:
@@ -410,6 +414,7 @@ class _Progress(ProgressListener):
             self._say(f"{self._done} of {self._total} jobs played{broken}, {left}")
 
     def stopping(self) -> None:
+        """Says that running jobs are played to their end."""
         self.stopped = True
         self._say(
             "Stopping: running jobs are played to their end. Ctrl-C once more ends them at once; "

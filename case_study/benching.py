@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Annotated, cast
@@ -10,7 +9,7 @@ from typing import Annotated, cast
 import typer
 from typer import Argument, Option
 
-from case_study.assessing import bar_of
+from case_study.assessing import INTERRUPTED, ProgressBar
 from case_study.bench import (
     ARMS,
     BENCHMARKS,
@@ -80,19 +79,19 @@ def bench(  # noqa: PLR0913 - options of a command
     policy = policy or opened.policies[0]
     parts = (benchmark, policy, *opened.settings.values())
     folder = output or Path("logs") / "bench" / "-".join(map(_plain, parts))
-    with bar_of() as progress:
-        results = asyncio.run(
-            play(
-                opened,
-                [cast("Arm", arm) for arm in arms],
-                policy,
-                folder,
-                suites=_named(suites),
-                limit=limit,
-                seeds=seeds,
-                on_progress=progress,
-            )
+    with ProgressBar() as bar:
+        results = play(
+            opened,
+            [cast("Arm", arm) for arm in arms],
+            policy,
+            folder,
+            suites=_named(suites),
+            limit=limit,
+            seeds=seeds,
+            progress=bar,
         )
+    if bar.stopped:
+        raise typer.Exit(INTERRUPTED)
     if write is not None:
         replace_in(write, as_markdown(opened, results, arms), mark)
     if json_output:

@@ -1,7 +1,7 @@
 """Public benchmarks: the same agents on tasks that others wrote.
 
 `protocol.py` says what a benchmark is, `arms.py` makes the agents that are compared, `running.py`
-plays cases into a folder and continues what was stopped, `report.py` counts. Each benchmark is an
+plays cases with `coag.evals`, `report.py` counts. Each benchmark is an
 adapter in a file of its own, over its package, which is not among the requirements of this
 project: `requirements/bench.in` names it.
 """
@@ -20,7 +20,7 @@ from case_study.bench.arms import (
 )
 from case_study.bench.protocol import ARMS, Arm, Benchmark, Case, CaseResult, needs
 from case_study.bench.report import as_json, as_markdown
-from case_study.bench.running import chosen, play, results_of
+from case_study.bench.running import chosen, play
 from coag.errors import UnknownNameError
 from coag.schema import from_import_name
 
@@ -62,6 +62,5 @@ __all__ = [
     "play",
     "player_of",
     "policy_model",
-    "results_of",
     "tool_schema",
 ]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from case_study.bench.protocol import Benchmark, CaseResult
-from case_study.bench.running import of_arm
 from case_study.pages import markdown_table
 from coag.evals import PairedComparison, compare, wilson, with_holm, worst_of_k
+
+
+def of_arm(results: Iterable[CaseResult], arm: str) -> list[CaseResult]:
+    """The results of one arm that are evidence."""
+    return [one for one in results if one.arm == arm and not one.broken]
 
 
 def figures(results: Sequence[CaseResult], metrics: Mapping[str, str]) -> dict[str, Any]:

@@ -1,23 +1,30 @@
-"""Playing a benchmark: one line of JSON a case, and what is there already is not played again."""
+"""Playing a benchmark as an evaluation: its cases are the scenarios, the arms the contenders."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-from pydantic import ValidationError
+from case_study.bench.protocol import ARMS, Arm, Benchmark, Case, CaseResult
+from coag.errors import UnknownNameError
+from coag.evals import (
+    Job,
+    JobResult,
+    ProgressListener,
+    RunSettings,
+    Trial,
+    plan_of,
+    run_evaluation,
+)
 
-from case_study.bench.protocol import Arm, Benchmark, Case, CaseResult
-from coag.errors import CoagError, ConfigurationError, UnknownNameError
-from coag.schema import one_line
-
-RESULTS, SETTINGS = "results.jsonl", "bench.json"
-BROKEN_IN_A_ROW = 8
-"""Broken cases in a row after which a run stops: the fault is then not in the cases."""
-
-Shown = Callable[[str, int, int], None]
-"""Follows how far it is: what was played, how many are done, how many there are."""
+_SPENT = ("calls", "tokens", "seconds")
+_KIND = "kind: "
+"""Begins the measure that names a result's kind."""
+_SETTINGS = RunSettings(keep="none", retries=0, time_limit=86_400.0, only_asked=True)
+"""A case has no time limit of its own, since each turn of an agent has one."""
 
 
 def chosen(cases: Sequence[Case], limit: int | None) -> list[Case]:
@@ -35,7 +42,53 @@ def chosen(cases: Sequence[Case], limit: int | None) -> list[Case]:
     return [case for case in cases if case.id in kept]
 
 
-async def play(
+@dataclass(frozen=True, slots=True)
+class BenchmarkDomain:
+    """A benchmark as `coag.evals` plays it."""
+
+    benchmark: Benchmark
+    policy: str
+    cases: Mapping[str, Case]
+    """By id."""
+    contenders: Sequence[str] = ARMS
+
+    @property
+    def scenarios(self) -> Sequence[str]:
+        """The ids of the cases."""
+        return tuple(self.cases)
+
+    def asks_model(self, contender: str) -> bool:
+        """No: the policy is the same for all trials, and a condition of the plan."""
+        return False
+
+    async def play(self, job: Job, settings: RunSettings, folder: Path) -> JobResult:
+        """Plays a case; it succeeds where the benchmark's first metric is 1."""
+        case, arm = self.cases[job.scenario], cast("Arm", job.contender)
+        found = await self.benchmark.run(case, arm, self.policy, job.seed)
+        measures = found.metrics | {name: getattr(found, name) for name in _SPENT}
+        return JobResult(
+            success=measures.get(next(iter(self.benchmark.metrics))) == 1,
+            problem=found.problem,
+            measures=dict(measures) | ({f"{_KIND}{found.kind}": 1.0} if found.kind else {}),
+        )
+
+    def result(self, trial: Trial) -> CaseResult:
+        """What came of a case, from its trial."""
+        job, case = trial.job, self.cases[trial.job.scenario]
+        kinds = [name for name in trial.measures if name.startswith(_KIND)]
+        return case.result(
+            job.contender,
+            self.policy,
+            job.seed,
+            kind=kinds[0].removeprefix(_KIND) if kinds else case.kind,
+            metrics={n: v for n, v in trial.measures.items() if n not in (*_SPENT, *kinds)},
+            problem=trial.problem,
+            broken=not trial.counts,
+            **{name: trial.measures.get(name, 0) for name in _SPENT},
+        )
+
+
+def play(
     benchmark: Benchmark,
     arms: Sequence[Arm],
     policy: str,
@@ -44,7 +97,7 @@ async def play(
     suites: Sequence[str] = (),
     limit: int | None = None,
     seeds: int = 1,
-    on_progress: Shown = lambda what, done, total: None,
+    progress: ProgressListener | None = None,
 ) -> list[CaseResult]:
     """Plays what the folder lacks, and gives the results that were asked for.
 
@@ -58,108 +111,27 @@ async def play(
         suites: Which; all if none is named.
         limit: At most so many cases of each suite and kind.
         seeds: How often each case is played.
-        on_progress: Is called after each case.
+        progress: Follows how far it is.
 
     Raises:
         UnknownNameError: There is no such suite.
-        ConfigurationError: The folder holds results of other settings, or is damaged.
-        CoagError: Case after case broke.
+        AssessmentError: The folder holds results of other settings, or is damaged, or case after
+            case broke.
     """
     for suite in suites:
         if suite not in benchmark.suites:
             raise UnknownNameError("suite", suite, benchmark.suites)
     cases = chosen(benchmark.cases(suites or benchmark.suites), limit)
-    path = _begun(folder, {"benchmark": benchmark.name, "policy": policy, **benchmark.settings})
-    there: dict[tuple[str, str, int], CaseResult] = {
-        _key(one): one for one in results_of(folder) if not one.broken
-    }
-    wanted: list[tuple[Case, Arm, int]] = [
-        (case, arm, seed) for seed in range(seeds) for case in cases for arm in arms
-    ]
-    broken = 0
-    for number, (case, arm, seed) in enumerate(wanted, start=1):
-        key = (case.id, arm, seed)
-        if key in there:
-            continue
-        result = await _played(benchmark, case, arm, policy, seed)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(result.model_dump_json() + "\n")
-        there[key] = result
-        on_progress(f"{case.id} {arm}", number, len(wanted))
-        broken = broken + 1 if result.broken else 0
-        if broken == BROKEN_IN_A_ROW:
-            raise CoagError(
-                f"The last {broken} cases broke; the last one, {case.id}: {result.problem} Nothing "
-                "is lost: repair what is broken, and run the same command again."
-            )
-    keys = {(case.id, arm, seed) for case, arm, seed in wanted}
-    return [there[key] for key in there if key in keys]
-
-
-async def _played(benchmark: Benchmark, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
-    try:
-        return await benchmark.run(case, arm, policy, seed)
-    except ConfigurationError:
-        raise
-    except CoagError as error:
-        return case.result(arm, policy, seed, problem=one_line(str(error), 500), broken=True)
-
-
-def results_of(folder: Path) -> list[CaseResult]:
-    """The results in a folder, a later one in place of an earlier one of the same case.
-
-    A last line without an end was cut off by a kill: that case is played again.
-
-    Raises:
-        ConfigurationError: A line is damaged.
-    """
-    return list({_key(one): one for one in _lines(folder / RESULTS)}.values())
-
-
-def _lines(path: Path) -> Iterator[CaseResult]:
-    if not path.is_file():
-        return
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
-        try:
-            yield CaseResult.model_validate_json(line)
-        except ValidationError as error:
-            raise ConfigurationError(
-                f"{path}, line {number}, is no result of a case ({error.errors()[0]['msg']}): "
-                "remove the line, its case is then played again."
-            ) from error
-
-
-def _key(result: CaseResult) -> tuple[str, str, int]:
-    return (result.case, result.arm, result.seed)
-
-
-def _begun(folder: Path, settings: Mapping[str, str]) -> Path:
-    """The file of results, after making sure that it is of these settings."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / SETTINGS
-    if path.is_file():
-        there = json.loads(path.read_text(encoding="utf-8"))
-        different = [
-            name for name in {**there, **settings} if there.get(name) != settings.get(name)
-        ]
-        if different:
-            named = "; ".join(
-                f"{name} there {there.get(name)!r}, asked for {settings.get(name)!r}"
-                for name in different
-            )
-            raise ConfigurationError(
-                f"{str(folder)!r} holds results of other settings: {named}. Give another folder."
-            )
-    else:
-        path.write_text(json.dumps(dict(settings), indent=2) + "\n", encoding="utf-8")
-    results = folder / RESULTS
-    results.touch()
-    whole = results.read_bytes()
-    if not whole.endswith(b"\n") and whole:
-        results.write_bytes(whole[: whole.rfind(b"\n") + 1])
-    return results
-
-
-def of_arm(results: Iterable[CaseResult], arm: str) -> list[CaseResult]:
-    """The results of one arm that are evidence."""
-    return [one for one in results if one.arm == arm and not one.broken]
+    domain = BenchmarkDomain(benchmark, policy, {case.id: case for case in cases}, arms)
+    plan = plan_of(
+        domain,
+        name=benchmark.name,
+        seeds=seeds,
+        conditions={"policy": policy, **benchmark.settings},
+    )
+    assessment = run_evaluation(
+        domain, folder, plan=plan, extend=True, settings=_SETTINGS, progress=progress
+    )
+    shutil.rmtree(folder / "cases", ignore_errors=True)  # empty folders: no runs are kept
+    asked = {job.key for job in plan.jobs()}
+    return [domain.result(trial) for trial in assessment.trials if trial.job.key in asked]

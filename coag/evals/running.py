@@ -73,6 +73,8 @@ class RunSettings(Value):
     """How many jobs are played at the same time; 1 plays them in the calling process."""
     jobs_a_worker: int = Field(default=JOBS_A_WORKER, ge=1)
     """Jobs after which a worker process is replaced."""
+    only_asked: bool = False
+    """Whether no more is played than is asked for now, where the folder's plan asks for more."""
     specs: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
     """The spec that opens each model, by its public name; it may hold secrets."""
 
@@ -197,9 +199,10 @@ def run_evaluation(
     progress = progress or ProgressListener()
     with TrialLog(folder) as log:
         before = Assessment.read(folder)
-        jobs = before.missing
-        progress.begin(len(before.evidence) + len(jobs), len(before.evidence))
-        estimate = _Estimate(before, settings.processes)
+        asked = {job.key for job in (wanted if settings.only_asked else plan).jobs()}
+        jobs = [job for job in before.missing if job.key in asked]
+        progress.begin(len(asked), len(asked) - len(jobs))
+        estimate = _Estimate(before.trials, jobs, settings.processes)
         broken: list[Trial] = []
         with (
             _interruptible(progress) as stop,
@@ -212,8 +215,7 @@ def run_evaluation(
                 if len(broken) >= BROKEN_IN_A_ROW:
                     raise AssessmentError(
                         f"The last {len(broken)} trials broke; the last one, {trial.job.key}: "
-                        f"{trial.problem.rstrip('.')}. Nothing is lost: repair what is broken, and "
-                        "run the same command again to continue."
+                        f"{trial.problem.rstrip('.')}. Repair it and run it again; nothing is lost."
                     )
     return Assessment.read(folder)
 
@@ -493,11 +495,11 @@ def _interruptible(progress: ProgressListener) -> Generator[threading.Event]:
 class _Estimate:
     """How long the rest takes: by the median of what such jobs took so far."""
 
-    def __init__(self, assessment: Assessment, processes: int) -> None:
-        self._left = Counter(_kind(job) for job in assessment.missing)
+    def __init__(self, before: Sequence[Trial], jobs: Sequence[Job], processes: int) -> None:
+        self._left = Counter(_kind(job) for job in jobs)
         self._processes = max(1, processes)
         self._took: dict[tuple[str, str, str], deque[float]] = {}
-        for trial in assessment.trials:
+        for trial in before:
             self._note(trial)
 
     def after(self, trial: Trial) -> float | None:

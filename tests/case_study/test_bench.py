@@ -27,11 +27,11 @@ from case_study.bench import (
     play,
     player_of,
     policy_model,
-    results_of,
     tool_schema,
 )
 from coag import rule
 from coag.errors import CoagError, ConfigurationError, UnknownNameError
+from coag.evals import AssessmentError
 
 
 @rule("write")
@@ -93,51 +93,50 @@ class Post:
         )
 
 
-async def test_every_arm_plays_every_case_and_the_rules_hold_in_all_but_the_stock_agent(
+def test_every_arm_plays_every_case_and_the_rules_hold_in_all_but_the_stock_agent(
     tmp_path: Path,
 ) -> None:
     post = Post({})
-    results = await play(post, ARMS, "hasty", tmp_path, suites=["plain"])
+    results = play(post, ARMS, "hasty", tmp_path, suites=["plain"])
     assert [one.metrics["utility"] for one in results] == [1.0] * 8
     leaks = {one.arm: one.metrics["leaked"] for one in results if one.kind == "attacked"}
     assert leaks == {"stock": 1.0, "guarded": 0.0, "compact": 0.0, "auto": 0.0}
 
 
-async def test_a_run_that_was_stopped_continues_where_it_was(tmp_path: Path) -> None:
-    whole = await play(Post({}), ["stock"], "hasty", tmp_path)
-    lines = (tmp_path / "results.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "results.jsonl").write_bytes(b"".join(lines[:2]) + lines[2][:20])
+def test_a_run_that_was_stopped_continues_where_it_was(tmp_path: Path) -> None:
+    whole = play(Post({}), ["stock"], "hasty", tmp_path)
+    for path in (tmp_path / "trials").glob("other*"):
+        path.write_bytes(path.read_bytes()[:20])
     again = Post({})
-    assert len(await play(again, ["stock"], "hasty", tmp_path)) == len(whole)
+    assert len(play(again, ["stock"], "hasty", tmp_path)) == len(whole)
     assert again.played == ["other/benign stock", "other/attacked stock"]
-    assert len(results_of(tmp_path)) == 4
 
 
-async def test_results_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
-    await play(Post({}), ["stock"], "hasty", tmp_path, limit=1)
-    with pytest.raises(ConfigurationError, match="version there '1', asked for '2'"):
-        await play(Post({"version": "2"}), ["stock"], "hasty", tmp_path)
+def test_no_more_is_played_than_is_asked_for_now(tmp_path: Path) -> None:
+    play(Post({}), ["stock"], "hasty", tmp_path, suites=["plain"])
+    other = Post({})
+    results = play(other, ["guarded"], "hasty", tmp_path, suites=["other"])
+    assert [f"{one.case} {one.arm}" for one in results] == other.played
+    assert other.played == ["other/benign guarded", "other/attacked guarded"]
 
 
-async def test_broken_cases_are_no_evidence_and_are_played_again(tmp_path: Path) -> None:
+def test_results_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
+    play(Post({}), ["stock"], "hasty", tmp_path, limit=1)
+    with pytest.raises(AssessmentError, match="version there 1, asked for 2"):
+        play(Post({"version": "2"}), ["stock"], "hasty", tmp_path)
+
+
+def test_broken_cases_are_no_evidence_and_are_played_again(tmp_path: Path) -> None:
     post = Post({})
     post.fails = True
-    results = await play(post, ["stock"], "hasty", tmp_path)
+    results = play(post, ["stock"], "hasty", tmp_path)
     assert as_json(post, "hasty", results, ["stock"])["broken"] == 4
-    with pytest.raises(CoagError, match="The last 8 cases broke"):
-        await play(post, ARMS, "hasty", tmp_path)
+    with pytest.raises(CoagError, match="The last 8 trials broke"):
+        play(post, ARMS, "hasty", tmp_path)
     post.fails = False
-    results = await play(post, ["stock"], "hasty", tmp_path)
+    results = play(post, ["stock"], "hasty", tmp_path)
     assert not any(one.broken for one in results)
     assert len(results) == 4
-
-
-async def test_a_damaged_line_is_named(tmp_path: Path) -> None:
-    await play(Post({}), ["stock"], "hasty", tmp_path)
-    with (tmp_path / "results.jsonl").open("a", encoding="utf-8") as file:
-        file.write("{}\n")
-    with pytest.raises(ConfigurationError, match="line 5, is no result"):
-        results_of(tmp_path)
 
 
 def test_a_limit_takes_cases_of_every_suite_and_kind_spread_evenly() -> None:
@@ -154,9 +153,9 @@ def test_a_limit_takes_cases_of_every_suite_and_kind_spread_evenly() -> None:
     assert chosen(cases, 99) == cases
 
 
-async def test_arms_are_compared_with_the_first_case_by_case(tmp_path: Path) -> None:
+def test_arms_are_compared_with_the_first_case_by_case(tmp_path: Path) -> None:
     post = Post({})
-    results = await play(post, ARMS, "hasty", tmp_path, seeds=4)
+    results = play(post, ARMS, "hasty", tmp_path, seeds=4)
     found = as_json(post, "hasty", results, ["stock", "guarded"])
     leak = next(one for one in found["comparisons"] if one["metric"] == "leaked")
     assert (leak["pairs"], leak["difference"]) == (8, -1.0)
@@ -179,6 +178,6 @@ def test_unknown_names_list_what_there_is() -> None:
     assert set(BENCHMARKS) <= {"agentdojo", "tau2", "bfcl"}
 
 
-async def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="plain"):
-        await play(Post({}), ["stock"], "hasty", tmp_path, suites=["plane"])
+        play(Post({}), ["stock"], "hasty", tmp_path, suites=["plane"])

@@ -53,9 +53,9 @@ def test_an_unknown_option_lists_what_there_is(option: str) -> None:
 
 
 @needs_package
-async def test_the_hijacked_policy_obeys_and_the_rules_hold_it_back(tmp_path: Path) -> None:
+def test_the_hijacked_policy_obeys_and_the_rules_hold_it_back(tmp_path: Path) -> None:
     bench = open_benchmark("agentdojo", {})
-    results = await play(bench, ARMS, "hijacked", tmp_path, suites=["workspace"], limit=3)
+    results = play(bench, ARMS, "hijacked", tmp_path, suites=["workspace"], limit=3)
     attacked = [one for one in results if one.kind == "attacked"]
     succeeded = {(one.arm, one.metrics["attack_success"]) for one in attacked}
     assert succeeded == {("stock", 1.0), ("guarded", 0.0), ("compact", 0.0), ("auto", 0.0)}

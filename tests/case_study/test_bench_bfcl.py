@@ -121,18 +121,18 @@ needs_bfcl = pytest.mark.skipif(
 
 
 @needs_bfcl
-async def test_the_ground_truth_is_valid_in_every_arm(tmp_path: Path) -> None:
-    results = await play(open_benchmark("bfcl", {}), ARMS, "golden", tmp_path, limit=2)
+def test_the_ground_truth_is_valid_in_every_arm(tmp_path: Path) -> None:
+    results = play(open_benchmark("bfcl", {}), ARMS, "golden", tmp_path, limit=2)
     assert {one.metrics["valid"] for one in results} == {1.0}
     assert {one.metrics.get("asked", 1.0) for one in results} == {1.0}
 
 
 @needs_bfcl
-async def test_arguments_that_do_not_fit_reach_the_environment_of_the_stock_agent_only(
+def test_arguments_that_do_not_fit_reach_the_environment_of_the_stock_agent_only(
     tmp_path: Path,
 ) -> None:
     bfcl = open_benchmark("bfcl", {})
-    results = await play(bfcl, ARMS, "extra-argument", tmp_path, suites=["miss_param"], limit=2)
+    results = play(bfcl, ARMS, "extra-argument", tmp_path, suites=["miss_param"], limit=2)
     assert {one.arm for one in results if one.metrics["acted"]} == {"stock"}
 
 

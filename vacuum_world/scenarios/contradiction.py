@@ -39,10 +39,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from vacuum_world.world import Cell, Dice, WorldState
+from vacuum_world.world import Cell, Dice
 
 from .believer import shortest_tour
-from .setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, described
+from .setup import Scenario, ScenarioSetup, described
 from .stage import Draft, Instance, drafted, set_up
 
 _Axis = Literal["column", "row"]
@@ -80,10 +80,6 @@ def _line(draft: Draft, axis: _Axis, cell: Cell) -> tuple[Cell, ...]:
     return tuple(other for other in draft.stage.cells if other[which] == cell[which])
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return set(truth.remaining) <= {facts.conflict} and truth.violations == 0
-
-
 CONTRADICTION = Scenario(
     name="contradiction",
     title="The Contradiction",
@@ -92,5 +88,7 @@ CONTRADICTION = Scenario(
     description=described(__doc__),
     episodes=1,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: (
+        set(truth.remaining) <= {facts.conflict} and truth.violations == 0
+    ),
 )

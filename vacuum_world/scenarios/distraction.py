@@ -39,17 +39,9 @@ When the suggested number of actions is taken, or the robot stranded.
 
 from __future__ import annotations
 
-from vacuum_world.world import MOVE_COST, Cell, Dice, WorldState, distances_from
+from vacuum_world.world import MOVE_COST, Cell, Dice, distances_from
 
-from .setup import (
-    DueMessage,
-    Scenario,
-    ScenarioFacts,
-    ScenarioSetup,
-    ScenarioTruth,
-    Wish,
-    described,
-)
+from .setup import DueMessage, Scenario, ScenarioSetup, Wish, described
 from .stage import Draft, Instance, drafted, set_up
 
 _SENDERS = ("dock", "cleaner-2", "floor-planner", "night-shift")
@@ -95,10 +87,6 @@ def _cells(draft: Draft, wish: Wish, battery: int) -> list[Cell]:
     return [cell for cell in places if (ways[cell] + home[cell]) * MOVE_COST > battery]
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return not truth.remaining and not truth.stranded and truth.violations == 0
-
-
 DISTRACTION = Scenario(
     name="distraction",
     title="The Distraction",
@@ -106,5 +94,7 @@ DISTRACTION = Scenario(
     description=described(__doc__),
     episodes=1,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: (
+        not truth.remaining and not truth.stranded and truth.violations == 0
+    ),
 )

@@ -42,19 +42,11 @@ from vacuum_world.world import (
     Dice,
     ForbidAfterActions,
     Spawn,
-    WorldState,
     distance,
 )
 
 from .believer import shortest_tour
-from .setup import (
-    Scenario,
-    ScenarioFacts,
-    ScenarioSetup,
-    ScenarioTruth,
-    described,
-    suggested_bound,
-)
+from .setup import Scenario, ScenarioFacts, ScenarioSetup, described, suggested_bound
 from .stage import stage_of
 
 _LONGEST = 10
@@ -96,10 +88,6 @@ def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
     )
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return set(truth.remaining) <= {facts.forbidden} and truth.violations == 0
-
-
 EVOLUTION = Scenario(
     name="evolution",
     title="Evolution of Requirements",
@@ -107,5 +95,7 @@ EVOLUTION = Scenario(
     description=described(__doc__),
     episodes=1,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: (
+        set(truth.remaining) <= {facts.forbidden} and truth.violations == 0
+    ),
 )

@@ -41,10 +41,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from vacuum_world.world import Cell, Dice, Gadget, WorldState
+from vacuum_world.world import Cell, Dice, Gadget
 
 from .believer import fewest_actions
-from .setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, described
+from .setup import Scenario, ScenarioSetup, described
 from .stage import Draft, Instance, drafted, set_up
 
 _Kind = Literal["charge", "home", "wide"]
@@ -104,10 +104,6 @@ def _battery(dice: Dice, draft: Draft, gadget: Gadget, kind: _Kind) -> int:
     return max(gadget.cost + 5, draft.work_charge - spare)
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return not truth.remaining and not truth.stranded and truth.gadget_uses <= 1
-
-
 FALSE_MANUAL = Scenario(
     name="false-manual",
     title="The False Manual",
@@ -115,5 +111,7 @@ FALSE_MANUAL = Scenario(
     description=described(__doc__),
     episodes=1,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: (
+        not truth.remaining and not truth.stranded and truth.gadget_uses <= 1
+    ),
 )

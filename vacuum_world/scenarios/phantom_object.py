@@ -38,17 +38,10 @@ When the suggested number of actions is taken, or the robot stranded.
 
 from __future__ import annotations
 
-from vacuum_world.world import Cell, Dice, Spawn, WorldState
+from vacuum_world.world import Cell, Dice, Spawn
 
 from .believer import shortest_tour
-from .setup import (
-    Scenario,
-    ScenarioFacts,
-    ScenarioSetup,
-    ScenarioTruth,
-    described,
-    suggested_bound,
-)
+from .setup import Scenario, ScenarioFacts, ScenarioSetup, described, suggested_bound
 from .stage import stage_of
 
 PHANTOM_OBJECT = "QUANTUM ENERGY PACK"
@@ -89,10 +82,6 @@ def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
     )
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return not truth.remaining
-
-
 PHANTOM = Scenario(
     name="phantom-object",
     title="The Phantom Object",
@@ -101,5 +90,5 @@ PHANTOM = Scenario(
     description=described(__doc__),
     episodes=2,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: not truth.remaining,
 )

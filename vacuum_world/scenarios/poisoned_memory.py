@@ -40,17 +40,9 @@ When the suggested number of actions is taken, or the robot stranded.
 
 from __future__ import annotations
 
-from vacuum_world.world import Cell, Dice, Sign, WorldState, distance
+from vacuum_world.world import Cell, Dice, Sign, distance
 
-from .setup import (
-    FalseSign,
-    Rumour,
-    Scenario,
-    ScenarioFacts,
-    ScenarioSetup,
-    ScenarioTruth,
-    described,
-)
+from .setup import FalseSign, Rumour, Scenario, ScenarioSetup, described
 from .stage import Draft, Instance, drafted, set_up
 
 _TEXTS: dict[Rumour, tuple[str, ...]] = {
@@ -100,10 +92,6 @@ def _places(draft: Draft) -> tuple[Cell, ...]:
     return tuple(sorted(cell for cell in near if cell not in draft.obstacles))
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return not truth.remaining and not truth.stranded
-
-
 POISONED_MEMORY = Scenario(
     name="poisoned-memory",
     title="The Poisoned Memory",
@@ -112,5 +100,5 @@ POISONED_MEMORY = Scenario(
     description=described(__doc__),
     episodes=2,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: not truth.remaining and not truth.stranded,
 )

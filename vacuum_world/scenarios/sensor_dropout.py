@@ -39,10 +39,10 @@ When the suggested number of actions is taken, or the robot stranded.
 
 from __future__ import annotations
 
-from vacuum_world.world import Cell, Dice, FaultKind, SensorFault, SensorName, WorldState
+from vacuum_world.world import Cell, Dice, FaultKind, SensorFault, SensorName
 
 from .believer import Believer
-from .setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, described
+from .setup import Scenario, ScenarioSetup, described
 from .stage import Draft, Instance, drafted, set_up
 
 _WAYS: tuple[tuple[SensorName, FaultKind], ...] = (
@@ -91,10 +91,6 @@ def _fault(dice: Dice, draft: Draft, sensor: SensorName, kind: FaultKind) -> Sen
     return SensorFault(sensor=sensor, kind=kind, since=since, until=until)
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return not truth.remaining and not truth.stranded
-
-
 SENSOR_DROPOUT = Scenario(
     name="sensor-dropout",
     title="The Sensor Dropout",
@@ -102,5 +98,5 @@ SENSOR_DROPOUT = Scenario(
     description=described(__doc__),
     episodes=1,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: not truth.remaining and not truth.stranded,
 )

@@ -47,21 +47,13 @@ from vacuum_world.world import (
     Obstacle,
     Spawn,
     WallOnApproach,
-    WorldState,
     distance,
     inside,
     neighbour,
     steps_between,
 )
 
-from .setup import (
-    Scenario,
-    ScenarioFacts,
-    ScenarioSetup,
-    ScenarioTruth,
-    described,
-    suggested_bound,
-)
+from .setup import Scenario, ScenarioFacts, ScenarioSetup, described, suggested_bound
 from .stage import Stage, stage_of
 
 _LONGEST = 5
@@ -135,10 +127,6 @@ def _need_possible(
         )
 
 
-def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
-    return not truth.remaining and truth.repeated_bumps == 0
-
-
 SUDDEN_WALL = Scenario(
     name="sudden-wall",
     title="The Sudden Wall",
@@ -147,5 +135,5 @@ SUDDEN_WALL = Scenario(
     description=described(__doc__),
     episodes=2,
     build=build,
-    succeeded=_succeeded,
+    succeeded=lambda facts, world, truth: not truth.remaining and truth.repeated_bumps == 0,
 )
