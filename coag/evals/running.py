@@ -215,7 +215,7 @@ def run_evaluation(
                 if len(broken) >= BROKEN_IN_A_ROW:
                     raise AssessmentError(
                         f"The last {len(broken)} trials broke; the last one, {trial.job.key}: "
-                        f"{trial.problem.rstrip('.')}. Repair it and run it again; nothing is lost."
+                        f"{trial.problem.rstrip('.')}. Repair it and run the same command again."
                     )
     return Assessment.read(folder)
 
