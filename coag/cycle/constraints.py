@@ -201,9 +201,10 @@ class ActionRule:
     def _answer(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
         arguments = dict(candidate.arguments or {})
         whole = {"state": state, "after": projection, "candidate": candidate}
-        values = {**arguments, **whole, "arguments": arguments, "now": self._now()}
+        now = self._time or (self._known.now if self._known else None)
+        values = {**arguments, **whole, "arguments": arguments, "now": now}
         for name, parameter in self._wanted.items():
-            if name == "now" and values["now"] is None:
+            if name == "now" and now is None:
                 return Verdict.forbid("the time of this cycle is not known")
             if name not in values and parameter.default is inspect.Parameter.empty:
                 if not self._has(name):
@@ -218,9 +219,6 @@ class ActionRule:
         return Verdict.forbid(
             f"the rule returned {answer!r:.80}; return None to allow, or a reason to forbid"
         )
-
-    def _now(self) -> datetime | None:
-        return self._time or (self._known.now if self._known else None)
 
     def _has(self, name: str) -> bool:
         if self._time is not None:

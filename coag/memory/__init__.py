@@ -47,7 +47,7 @@ from .procedures import (
     rules_of,
     seed_procedures,
 )
-from .recall import Recall, RecallSource
+from .recall import Recall, RecallSource, found_by_id
 from .rehydration import MemoryDynamicsModule, restore
 from .retraction import Revocation
 from .scopes import (
@@ -75,6 +75,7 @@ __all__ = [
     "said_by_person",
     "Recall",
     "RecallSource",
+    "found_by_id",
     "restore",
     "MemoryDynamicsModule",
     "Remembered",

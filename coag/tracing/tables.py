@@ -89,10 +89,6 @@ def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
 # ---- What rows are made of; tables that put records together hold one cycle's at a time ----
 
 
@@ -236,7 +232,8 @@ def _verdicts(one: _Considered) -> str:
 
 
 def _decided_by(one: _Considered) -> str | None:
-    return _text(one.selection.decided_by) if one.selection and one.summary.chosen else None
+    decided_by = one.selection.decided_by if one.selection and one.summary.chosen else None
+    return None if decided_by is None else str(decided_by)
 
 
 _SOURCES: dict[TableName, Callable[[Iterator[_Placed]], Iterator[Any]]] = {

@@ -21,6 +21,7 @@ from coag._util.text import clip, in_a_line
 from coag._util.text import visible as unseen_escaped
 from coag.cli.output import say, screen
 from coag.errors import ConfigurationError, EmbedderMismatchError
+from coag.memory import found_by_id
 from coag.schema import MemoryKind, RecalledRecord, Record
 from coag.store import (
     DEFAULT_RANKING,
@@ -36,7 +37,6 @@ from coag.store import (
     parse_where,
     plan_reembedding,
     ranked,
-    short_id,
 )
 
 # ---- Texts of records for a terminal: characters that do not show are written out ----
@@ -294,18 +294,8 @@ async def the_record(store: RecordStore, name: str, scope: str | None) -> Record
             f"{name!r} is too short for an id; give at least its first {SHORT_ID_LENGTH} "
             "characters, as `coag memory ls` shows them."
         )
-    matches: list[Record] = []
-    for kind in MemoryKind:
-        search = Search(
-            text=None,
-            kind=kind,
-            k=_MANY,
-            scopes=None if scope is None else (scope,),
-            where={"short_id": short_id(name)},
-            include_superseded=True,
-        )
-        hits = await store.search(search)
-        matches += [hit.record for hit in hits if hit.record.id.startswith(name)]
+    scopes = None if scope is None else (scope,)
+    matches = await found_by_id(store, scopes, tuple(MemoryKind), name)
     if not matches:
         within = "" if scope is None else f" in scope {scope!r}"
         raise NothingFoundError(f"There is no record {name!r}{within}.")

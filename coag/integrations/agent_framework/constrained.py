@@ -96,7 +96,10 @@ class _Guards:
 
     async def of(self, session: AgentSession | None) -> _Guarded:
         """The guard of a session; made, or brought to the session's state, where needed."""
-        name, state = self._name(session), self._state_of(session)
+        name = self._name(session)
+        state: Any = None
+        if session is not None and self._shared is None:
+            state = session.state.get(_STATE)
         live = self._live.get(name)
         if live is None or (live.loaded and state is not None and live.saved != state):
             if live is not None:
@@ -125,9 +128,6 @@ class _Guards:
 
     def _name(self, session: AgentSession | None) -> str:
         return "" if self._shared is not None or session is None else session.session_id
-
-    def _state_of(self, session: AgentSession | None) -> Any:
-        return None if self._shared is not None or session is None else session.state.get(_STATE)
 
     def _make(self, name: str) -> Guard:
         own = f".{hashlib.sha256(name.encode()).hexdigest()[:12]}" if name else ""
@@ -202,7 +202,8 @@ class _Answer:
         results: list[Content] = []
         for call, one in zip(self.calls, judged, strict=True):
             if one.refusal:
-                results.append(_refused(call, one.refusal))
+                known = call.call_id or call.id or ""
+                results.append(Content.from_function_result(call_id=known, result=one.refusal))
             elif one.evaluation.arguments != _arguments_of(call):
                 call.arguments = json.dumps(one.evaluation.arguments, ensure_ascii=False)
         return results
@@ -217,10 +218,6 @@ def _arguments_of(call: Content) -> object:
         return json.loads(given or "{}")
     except (ValueError, RecursionError):
         return given
-
-
-def _refused(call: Content, text: str) -> Content:
-    return Content.from_function_result(call_id=call.call_id or call.id or "", result=text)
 
 
 class _AnswerGuard(ChatMiddleware):

@@ -94,15 +94,12 @@ def time_in(text: str, said_at: datetime) -> datetime | None:
     hour = _hour_in(text)
     if day is None and hour is None:
         return None
-    at = _at(day or said_at, hour or (_MORNING, 0))
+    hours, minutes = hour or (_MORNING, 0)
+    at = (day or said_at).replace(hour=hours, minute=minutes, second=0, microsecond=0)
     if at <= said_at and (day is None or day.date() == said_at.date()):
         # today, and that hour has passed: without a day the next one is meant, else at once
         return at + timedelta(days=1) if day is None else said_at
     return at
-
-
-def _at(day: datetime, hour: tuple[int, int]) -> datetime:
-    return day.replace(hour=hour[0], minute=hour[1], second=0, microsecond=0)
 
 
 def _day_in(text: str, said_at: datetime) -> datetime | None:
