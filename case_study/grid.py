@@ -6,6 +6,8 @@ import re
 
 from vacuum_world.world import DIRECTIONS, Cell, Reading, inside, last_state_line, neighbour
 
+MOVE, CLEAN, SENSE = "move_agent", "clean_current_cell", "sense"
+"""The tools that every robot has."""
 _CELL = re.compile(r"\((\d+), ?(\d+)\)")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import product
 
 from case_study.contenders import Act, Observation
-from case_study.grid import around, dirt_sensed, ways_sensed
+from case_study.grid import CLEAN, MOVE, SENSE, around, dirt_sensed, ways_sensed
 from case_study.rounds import Ground, best_round
 from coag.schema import parsed_arguments
 from vacuum_world.scenarios import ScenarioFacts, ScenarioSetup, measure
@@ -27,8 +27,6 @@ from vacuum_world.world import (
     neighbour,
     obstacle_cells,
 )
-
-MOVE, CLEAN, SENSE = "move_agent", "clean_current_cell", "sense"
 
 
 def random_action(dice: random.Random, tools: Sequence[str]) -> Act:

@@ -120,13 +120,13 @@ class Covered:
         }
 
 
-def covered(text: str, exam: Exam, budget: int = BUDGET) -> Covered:
+def covered(text: str, exam: Exam) -> Covered:
     """Asks the reader every question about a memory of a dialogue, from the text alone."""
     tokens, reader = estimate_tokens(text), RuleReader()
     scores: dict[Question, Score] = {}
     for question in QUESTIONS:
         if question.id == "token_budget":
-            scores[question] = Score.of(float(tokens <= budget))
+            scores[question] = Score.of(float(tokens <= BUDGET))
         elif question.id == "machine_parseable":
             scores[question] = Score.of(parseable(text))
         else:

@@ -193,9 +193,9 @@ def of_user(statements: Sequence[Statement]) -> tuple[Statement, ...]:
     )
 
 
-def last_turn(statements: Sequence[Statement], speaker: str = "user") -> int:
-    """The number of a speaker's last line; 0 where there is none."""
-    return max((one.turn for one in statements if one.speaker == speaker), default=0)
+def last_turn(statements: Sequence[Statement]) -> int:
+    """The number of the user's last line; 0 where there is none."""
+    return max((one.turn for one in statements if one.speaker == "user"), default=0)
 
 
 def _sentences(passage: str, speaker: str = "", turn: int = 0) -> Iterator[Statement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from case_study.grid import dirt_sensed, ways_sensed
+from case_study.grid import CLEAN, MOVE, SENSE, dirt_sensed, ways_sensed
 from coag.awareness import (
     AttentionType,
     Awareness,
@@ -37,8 +37,6 @@ from vacuum_world.world import (
     distance,
     last_state_line,
 )
-
-from .state import CLEAN, MOVE, SENSE
 
 ROOM, TILE, OBSTACLE, CHARGER, ROBOT = "room", "tile", "obstacle", "charger", "robot"
 ENERGY = "energy"

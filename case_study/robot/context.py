@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, cast
 
-from case_study.grid import around
+from case_study.grid import CLEAN, MOVE, SENSE, around
 from case_study.tasks import CONTINUE
 from coag.context import Budgets, CoagContext, WorkingMemory
 from coag.memory import Procedure, binding_metadata, parse_procedure
@@ -18,9 +18,6 @@ from vacuum_world.world import DIRECTIONS, Cell, Reading, last_state_line, neigh
 
 from .rules import forbidden_cells
 from .state import (
-    CLEAN,
-    MOVE,
-    SENSE,
     WAYS,
     VacuumState,
     described,

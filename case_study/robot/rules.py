@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from case_study.grid import CLEAN, MOVE, SENSE
 from coag.errors import UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
 from vacuum_world.world import DIRECTIONS, MOVE_COST, Cell, distance, inside, neighbour
 
-from .state import CLEAN, MOVE, SENSE, WAYS, VacuumState, is_blocked
+from .state import WAYS, VacuumState, is_blocked
 
 _UNKNOWN = "where the robot is and what charge it has is not known yet: sense first"
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from case_study.grid import dirt_sensed, is_possible, ways_sensed
+from case_study.grid import CLEAN, MOVE, dirt_sensed, is_possible, ways_sensed
 from vacuum_world.world import (
     CLEAN_COST,
     DIRECTIONS,
@@ -183,10 +183,6 @@ def _silent(reading: Reading) -> tuple[Sensor, ...]:
     felt = (getattr(reading.blocked, way) for way in DIRECTIONS)
     return dirt if any(value is not None for value in felt) else (*dirt, "proximity")
 
-
-MOVE = "move_agent"
-CLEAN = "clean_current_cell"
-SENSE = "sense"
 
 WAYS: Mapping[str, Direction] = {direction: direction for direction in DIRECTIONS}
 """Directions by name."""

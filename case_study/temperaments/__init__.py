@@ -24,7 +24,7 @@ language model does; each of their results is named `scripted`.
 """
 
 from .facts import Facts
-from .minds import CLEAN, MOVE, NOTE, RESPOND, SENSE, WORLD_ACTIONS, Intend, Intention
+from .minds import NOTE, RESPOND, WORLD_ACTIONS, Intend, Intention
 from .models import (
     CHANCE,
     MIXTURES,
@@ -60,9 +60,6 @@ __all__ = [
     "facts_of",
     "Intention",
     "Intend",
-    "MOVE",
-    "CLEAN",
-    "SENSE",
     "NOTE",
     "RESPOND",
     "WORLD_ACTIONS",

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import pairwise, permutations
 from typing import Any
 
+from case_study.grid import CLEAN, MOVE, SENSE
 from case_study.rounds import ways
 from vacuum_world.world import (
     CLEAN_COST,
@@ -23,9 +24,6 @@ from vacuum_world.world import (
 
 from .facts import Facts
 
-MOVE = "move_agent"
-CLEAN = "clean_current_cell"
-SENSE = "sense"
 NOTE = "tool_update_episodic_memory"
 RESPOND = "respond"
 WORLD_ACTIONS = frozenset({MOVE, CLEAN, SENSE})

@@ -15,7 +15,7 @@ from autogen_core.models import (
     UserMessage,
 )
 
-from case_study.grid import dirt_sensed, is_possible, ways_sensed
+from case_study.grid import CLEAN, dirt_sensed, is_possible, ways_sensed
 from coag.models import ScriptedRequest
 from vacuum_world.world import Cell, Reading
 
@@ -36,7 +36,7 @@ from .facts import (
     wish_in,
     without_signs,
 )
-from .minds import CLEAN, RESPOND, WORLD_ACTIONS, blocked_sentence, forbidden_sentence
+from .minds import RESPOND, WORLD_ACTIONS, blocked_sentence, forbidden_sentence
 
 _ALREADY = "already clean"
 

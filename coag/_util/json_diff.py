@@ -93,11 +93,9 @@ def differences(
     yield from walk(before, after, "", depth)
 
 
-def first_difference(
-    before: Any, after: Any, *, same: _Same = same_value, missing: Any = ABSENT
-) -> JsonDifference | None:
+def first_difference(before: Any, after: Any) -> JsonDifference | None:
     """The first of the `differences`; None for equal values."""
-    return next(differences(before, after, same=same, missing=missing), None)
+    return next(differences(before, after), None)
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

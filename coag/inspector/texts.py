@@ -59,19 +59,19 @@ def fields_in_a_line(text: str, limit: int = LINE) -> str:
     return f"{line} …" if (head.strip() or text[_READ:]) and len(line) <= limit else line
 
 
-def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = LINE) -> str:
+def call_in_a_line(name: str, arguments: Mapping[str, Any] | None) -> str:
     """An action with its arguments on one line; without empty ones."""
-    action = in_a_line(name, limit)
-    return f"{action} {value_in_a_line(arguments, limit)}" if arguments else action
+    action = in_a_line(name, LINE)
+    return f"{action} {value_in_a_line(arguments, LINE)}" if arguments else action
 
 
-def named_values(arguments: Mapping[str, Any], limit: int = LINE) -> str:
+def named_values(arguments: Mapping[str, Any]) -> str:
     """Arguments on one line, as `direction=west, far=true`."""
     pairs = [
-        f"{name}={value if isinstance(value, str) else value_in_a_line(value, limit)}"
+        f"{name}={value if isinstance(value, str) else value_in_a_line(value, LINE)}"
         for name, value in islice(arguments.items(), _WIDE)
     ]
-    return clip(", ".join(pairs), limit)
+    return clip(", ".join(pairs), LINE)
 
 
 def bounded(value: Any, limit: int, depth: int = _DEEP, wide: int = _WIDE) -> Any:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from case_study.grid import CLEAN, MOVE
 from case_study.robot import CONDUCT, CONSTRAINTS, ForbidCleaning, VacuumState, project, value
 from coag.schema import Candidate, Constraint, Verdict
 from vacuum_world.world import DIRECTIONS, Cell
 
 RULES: dict[str, Constraint] = {**CONSTRAINTS, **CONDUCT, "forbidden": ForbidCleaning((2, 1))}
-MOVE, CLEAN = "move_agent", "clean_current_cell"
 cells = st.tuples(st.integers(0, 4), st.integers(0, 4))
 
 

@@ -27,16 +27,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from kits.bare_world import played, succeeds
 
+from case_study.grid import CLEAN, MOVE, SENSE
 from case_study.robot import VacuumContext
 from case_study.tasks import task_text
 from case_study.temperaments import (
     CHANCE,
-    CLEAN,
     MIXTURES,
-    MOVE,
     NOTE,
     RESPOND,
-    SENSE,
     SKIMMING,
     TEMPERAMENTS,
     WORLD_ACTIONS,

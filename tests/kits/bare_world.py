@@ -18,9 +18,10 @@ from autogen_core.models import (
 )
 from autogen_core.tools import ToolSchema
 
+from case_study.grid import CLEAN, MOVE, SENSE
 from case_study.robot import change_sentence
 from case_study.tasks import CONTINUE, message_text, task_text
-from case_study.temperaments import CLEAN, MOVE, SENSE, WORLD_ACTIONS, script_named
+from case_study.temperaments import WORLD_ACTIONS, script_named
 from coag.models import ScriptedReply, ScriptedRequest
 from vacuum_world.scenarios import ScenarioSetup, ScenarioTruth, build_scenario, measure
 from vacuum_world.world import (

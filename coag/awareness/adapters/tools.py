@@ -30,9 +30,9 @@ _SHORT = 120
 """Characters of a text from outside in one item."""
 
 
-def short(text: str, limit: int = _SHORT, otherwise: str = "(nothing that can be read)") -> str:
-    """The beginning of a text on one line; `otherwise` if nothing can be read."""
-    return one_line(well_formed(text), limit) or otherwise
+def short(text: str) -> str:
+    """The beginning of a text on one line."""
+    return one_line(well_formed(text), _SHORT) or "(nothing that can be read)"
 
 
 class PerceptAdapter(DomainAdapter):
