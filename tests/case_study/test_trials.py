@@ -31,10 +31,8 @@ PLAYED = ("coag-compact:kept", "coag-compact:emptied")
 @pytest.fixture
 def strict() -> Generator[FakeServer]:
     """A server that answers once, and refuses further requests as too long."""
-    server = FakeServer(_once)
-    server.start()
-    yield server
-    server.stop()
+    with FakeServer(_once) as server:
+        yield server
 
 
 async def _once(body: dict[str, Any], request: Request) -> Response:

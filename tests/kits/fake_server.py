@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import uvicorn
 from starlette.applications import Starlette
@@ -60,10 +60,11 @@ class FakeServer:
         window = {} if self.window is None else {"max_model_len": self.window}
         return JSONResponse({key: [{name: model, **window} for model in self.models]})
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         self._thread.start()
+        return self
 
-    def stop(self) -> None:
+    def __exit__(self, *error: object) -> None:
         self._server.should_exit = True
         self._server.force_exit = True
         self._thread.join(timeout=10)

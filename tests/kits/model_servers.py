@@ -7,7 +7,9 @@ import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeAlias
 
-from kits.fake_server import Behaviour
+from autogen_core.models import ChatCompletionClient, ModelInfo
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from kits.fake_server import Behaviour, FakeServer
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -15,6 +17,20 @@ from coag.schema import estimate_tokens
 
 Body: TypeAlias = dict[str, Any]
 Message: TypeAlias = dict[str, Any]
+INFO = ModelInfo(
+    vision=False,
+    function_calling=True,
+    json_output=True,
+    family="unknown",
+    structured_output=True,
+    multiple_system_messages=False,
+)
+
+
+def openai_client(server: FakeServer, **options: Any) -> ChatCompletionClient:
+    """AutoGen's own client of a server, which asks once."""
+    given = {"api_key": "sk-local-secret", "model_info": INFO, "max_retries": 0, **options}
+    return OpenAIChatCompletionClient(model="tiny", base_url=f"{server.url}/v1", **given)
 
 
 def sound() -> Behaviour:

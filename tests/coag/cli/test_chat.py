@@ -59,10 +59,8 @@ async def echo(body: dict[str, Any], _request: Request) -> Response:
 
 @pytest.fixture
 def model_server() -> Iterator[FakeServer]:
-    fake = FakeServer(echo)
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(echo) as fake:
+        yield fake
 
 
 def spec(server: FakeServer) -> str:

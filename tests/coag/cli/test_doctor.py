@@ -25,10 +25,8 @@ SMALL = ("--context", "400", "--max-tokens", "64")
 
 @pytest.fixture
 def clinic() -> Iterator[FakeServer]:
-    fake = FakeServer(sound())
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(sound()) as fake:
+        yield fake
 
 
 def spec(server: FakeServer) -> str:

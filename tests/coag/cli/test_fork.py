@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pytest
 from kits.foragers import foraged
@@ -16,16 +16,7 @@ from kits.foragers import foraged
 from coag.cli.runs import result_beside
 from coag.tracing import RunFolder
 
-
-class Result(Protocol):
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Say = Callable[..., Result]
+Say = Callable[..., Any]
 
 
 @pytest.fixture

@@ -6,23 +6,14 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from kits.foragers import foraged
 
 from coag.tracing import RunFolder
 
-
-class Result(Protocol):
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Say = Callable[..., Result]
+Say = Callable[..., Any]
 
 
 @pytest.fixture

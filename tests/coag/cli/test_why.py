@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pytest
 from kits.foragers import BITTER, foraged
@@ -14,16 +14,7 @@ from kits.foragers import BITTER, foraged
 from coag.schema import Note, SteppingClock
 from coag.tracing import RunFolder
 
-
-class Result(Protocol):
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-Say = Callable[..., Result]
+Say = Callable[..., Any]
 
 
 @pytest.fixture

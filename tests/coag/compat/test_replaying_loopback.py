@@ -9,18 +9,14 @@ from typing import Any
 import pytest
 from autogen_core.models import ChatCompletionClient, LLMMessage, UserMessage
 from autogen_core.tools import FunctionTool
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 from kits.fake_server import Behaviour, FakeServer, openai_body, openai_text
-from kits.model_servers import Body, hang, sound, status
+from kits.model_servers import Body, hang, openai_client, sound, status
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from coag.compat import Recorder, RecordingClient, ReplayingClient
 from coag.errors import ModelCallError
-from coag.models import ScriptedModel, scripted_answers
-
-INFO = ScriptedModel(scripted_answers([])).model_info
 
 
 class Tint(BaseModel):
@@ -37,22 +33,13 @@ TOOL = FunctionTool(note_weather, description="Notes the weather.", strict=True)
 
 @pytest.fixture
 def served() -> Iterator[FakeServer]:
-    fake = FakeServer(sound())
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(sound()) as fake:
+        yield fake
 
 
 @pytest.fixture
 async def live(served: FakeServer) -> AsyncIterator[ChatCompletionClient]:
-    opened = OpenAIChatCompletionClient(
-        model="tiny",
-        base_url=f"{served.url}/v1",
-        api_key="sk-local-secret-0123456789",
-        model_info=INFO,
-        max_retries=0,
-        timeout=2.0,
-    )
+    opened = openai_client(served, api_key="sk-local-secret-0123456789", timeout=2.0)
     yield opened
     await opened.close()
 

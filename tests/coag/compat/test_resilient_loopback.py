@@ -11,13 +11,12 @@ from autogen_core.models import (
     ChatCompletionClient,
     CreateResult,
     LLMMessage,
-    ModelInfo,
     RequestUsage,
     UserMessage,
 )
 from autogen_ext.models.ollama import OllamaChatCompletionClient
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 from kits.fake_server import FakeServer, openai_text
+from kits.model_servers import INFO, openai_client
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -26,13 +25,6 @@ from coag.compat import ResilientClient
 from coag.models import StructuredModel
 from coag.schema import PromptMessage
 
-INFO = ModelInfo(
-    vision=False,
-    function_calling=True,
-    json_output=True,
-    family="unknown",
-    structured_output=True,
-)
 ASKED: list[LLMMessage] = [UserMessage(content="Say hi.", source="user")]
 GOOD = '{"say": "hi"}'
 
@@ -43,21 +35,13 @@ class Word(BaseModel):
 
 @pytest.fixture
 def served() -> Iterator[FakeServer]:
-    fake = FakeServer(openai_text(GOOD))
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(openai_text(GOOD)) as fake:
+        yield fake
 
 
 @pytest.fixture
 async def bare(served: FakeServer) -> AsyncIterator[ChatCompletionClient]:
-    opened = OpenAIChatCompletionClient(
-        model="tiny",
-        base_url=f"{served.url}/v1",
-        api_key="sk-local-secret",
-        model_info=INFO,
-        max_retries=0,
-    )
+    opened = openai_client(served)
     yield opened
     await opened.close()
 

@@ -17,10 +17,8 @@ Examined = Callable[..., Awaitable[Report]]
 @pytest.fixture
 def ward() -> Iterator[FakeServer]:
     """A server that behaves well until a test says otherwise."""
-    fake = FakeServer(sound())
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(sound()) as fake:
+        yield fake
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from autogen_core.models import ModelInfo
 from autogen_ext.models.ollama import OllamaChatCompletionClient
 from kits.fake_server import Behaviour, FakeServer, openai_text
 from kits.model_servers import (
+    INFO,
     Body,
     Message,
     calls_as_text,
@@ -36,14 +36,6 @@ from coag.schema import OutputMode
 Examined = Callable[..., Awaitable[Report]]
 O, P = ProbeOutcome, Probe  # noqa: E741 - the table below reads by them
 
-INFO = ModelInfo(
-    vision=False,
-    function_calling=True,
-    json_output=True,
-    family="unknown",
-    structured_output=True,
-    multiple_system_messages=False,
-)
 ALL_WELL = {
     **dict.fromkeys(Probe, O.YES),
     **dict.fromkeys((P.LIMIT, P.SCHEMA, P.JSON_MODE, P.REQUIRED, P.NONE), O.ENFORCED),

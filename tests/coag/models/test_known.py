@@ -41,10 +41,8 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    fake = FakeServer(openai_text("A red square."))
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(openai_text("A red square.")) as fake:
+        yield fake
 
 
 def claims(spec: str) -> tuple[bool, bool, bool]:

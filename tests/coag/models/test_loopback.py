@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from autogen_core import EVENT_LOGGER_NAME
-from autogen_core.models import ChatCompletionClient, ModelInfo
+from autogen_core.models import ChatCompletionClient
 from autogen_ext.models.ollama import OllamaChatCompletionClient
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 from kits.fake_server import Behaviour, FakeServer, openai_body, openai_text
+from kits.model_servers import INFO, openai_client
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,14 +21,6 @@ from coag.errors import ModelCallError
 from coag.models import AskSettings, CallContext, StructuredModel, ask
 from coag.schema import ModelCall, OutputMode, Prompt, PromptMessage, TokenUsage
 
-INFO = ModelInfo(
-    vision=False,
-    function_calling=True,
-    json_output=True,
-    family="unknown",
-    structured_output=True,
-    multiple_system_messages=False,
-)
 GOOD = '{"say": "hi", "score": 0.5}'
 PROMPT: Prompt = (
     PromptMessage(role="system", content="Be brief."),
@@ -66,21 +58,13 @@ async def drop(_body: dict[str, Any], _request: Request) -> Response:
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    fake = FakeServer(openai_text(GOOD))
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(openai_text(GOOD)) as fake:
+        yield fake
 
 
 @pytest.fixture
 async def client(server: FakeServer) -> AsyncIterator[ChatCompletionClient]:
-    opened = OpenAIChatCompletionClient(
-        model="tiny",
-        base_url=f"{server.url}/v1",
-        api_key="sk-local-secret",
-        model_info=INFO,
-        max_retries=0,
-    )
+    opened = openai_client(server)
     yield opened
     await opened.close()
 

@@ -22,10 +22,8 @@ def hello(request: object) -> str:
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    fake = FakeServer(openai_text("Hello."))
-    fake.start()
-    yield fake
-    fake.stop()
+    with FakeServer(openai_text("Hello.")) as fake:
+        yield fake
 
 
 def test_the_model_info_comes_first() -> None:

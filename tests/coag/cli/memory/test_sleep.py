@@ -120,13 +120,12 @@ def test_a_model_writes_the_gists_of_a_sleep(say: Say, lived: Path) -> None:
         return JSONResponse(openai_body({"content": json.dumps({"gist": gist})}))
 
     asyncio.run(_lived(lived.parent / "bob", OLD, remembered(LONG), days=100))
-    server = FakeServer(answer)
-    server.start()
-    place = ("memory", "sleep", "-m", str(lived.parent / "bob"), "--model", f"{server.url}/v1#tiny")
-    assert say(*place, "--dry-run").code == 0
-    assert server.seen == []
-    done = json.loads(say(*place, "--json").out)
-    server.stop()
+    place = ("memory", "sleep", "-m", str(lived.parent / "bob"))
+    with FakeServer(answer) as server:
+        model = ("--model", f"{server.url}/v1#tiny")
+        assert say(*place, *model, "--dry-run").code == 0
+        assert server.seen == []
+        done = json.loads(say(*place, *model, "--json").out)
     assert done["model_calls"] == len(server.seen) == 1
     shown = say("memory", "strength", remembered(LONG).id, "-m", str(lived.parent / "bob")).out
     assert gist in shown
