@@ -6,18 +6,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import TaskResult
 from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import ChatCompletionClient, UserMessage
+from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import TextResultContent, ToolResult, ToolSchema, Workbench
 
 from case_study.bench.protocol import Arm
 from case_study.contenders import used_tokens
 from coag import CoagAgent, ScriptedModel
-from coag.compat import ConstrainedWorkbench, StatelessWorkbench
+from coag.compat import ConstrainedClient, ConstrainedWorkbench, StatelessWorkbench
 from coag.context import CoagContext
 from coag.cycle import Bounds
 from coag.models import ScriptedReply, ScriptedRequest
@@ -108,15 +108,11 @@ class Player:
 
     agent: AssistantAgent | CoagAgent
     setup: Setup
-    heard: CoagContext[Any] | None = None
-    """What tells the rules of a stock agent what the user said."""
     problems: list[str] = field(default_factory=list[str])
     began: float = field(default_factory=time.monotonic)
 
     async def say(self, text: str) -> str:
         """The agent's answer to the user; empty where it was not there in time."""
-        if self.heard is not None:
-            await self.heard.add_message(UserMessage(content=text, source="user"))
         try:
             async with asyncio.timeout(self.setup.seconds):
                 result = await self.agent.run(task=text)
@@ -183,18 +179,18 @@ def player_of(arm: Arm, setup: Setup) -> Player:
             ),
             setup,
         )
-    heard = setup.context() if arm == "guarded" else None
-    workbench: Workbench = setup.workbench
-    if heard is not None:
-        workbench = ConstrainedWorkbench(workbench, constraints=setup.rules, context=heard)
+    client, workbench = setup.client, cast("Workbench", setup.workbench)
+    if arm == "guarded":
+        guarded = ConstrainedWorkbench(workbench, constraints=setup.rules, context=setup.context())
+        client, workbench = ConstrainedClient(client, guarded), guarded
     agent = AssistantAgent(
         _NAME,
-        setup.client,
+        client,
         workbench=workbench,
         system_message=setup.system_message,
         max_tool_iterations=setup.most_calls,
     )
-    return Player(agent, setup, heard)
+    return Player(agent, setup)
 
 
 def _answer(result: TaskResult) -> str:

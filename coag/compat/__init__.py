@@ -1,8 +1,9 @@
 """Parts that also serve stock AutoGen agents, and that `CoagAgent` itself is made of.
 
 `ToolRunner` runs AutoGen tools and workbenches so that whatever they do ends in a result.
-`ConstrainedWorkbench` puts the guard of `CoagAgent` around any tools. `EnhancedToolWorkbench` gives
-stock agents tools that change by themselves, with a wait.
+`ConstrainedWorkbench` puts the guard of `CoagAgent` around any tools, `ConstrainedClient` around
+the answers of the agent that uses them. `EnhancedToolWorkbench` gives stock agents tools that
+change by themselves, with a wait.
 `AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
 `ResilientClient` makes the answers of any model client reliable. `record` writes the run of any
 chat agent down as ours are: `RecordingClient` and `RecordingWorkbench` write its model and its
@@ -34,9 +35,11 @@ from .components import (
     tool_component,
     workbench_component,
 )
+from .constrained_client import ConstrainedClient
 from .constrained_workbench import ConstrainedWorkbench
 from .exchanges import UNREADABLE, ended_as, status_of
-from .guarded_calls import Guard, GuardedResult, JudgedCall, make_guard
+from .guard import Guard, make_guard
+from .guarded_calls import GuardedResult, JudgedCall
 from .recorder import Recorder, ToolAttempt
 from .recording import RecordedAgent, RecordingClient, RecordingWorkbench, record, stock_run
 from .replaying import ReplayingClient, ReplayingWorkbench
@@ -86,6 +89,7 @@ __all__ = [
     "load_tool",
     "workbench_component",
     "load_workbench",
+    "ConstrainedClient",
     "ConstrainedWorkbench",
     "GuardedResult",
     "Guard",

@@ -35,12 +35,12 @@ from .components import (
     tool_component,
     workbench_component,
 )
+from .guard import Guard, make_guard
 from .guarded_calls import (
     NOTHING_DONE,
     GuardedResult,
     Show,
     end_call,
-    make_guard,
     result_when_cancelled,
     show_event,
     text_result,
@@ -91,6 +91,8 @@ class WorkbenchState(BaseModel):
     """How far ids were counted."""
     pending: list[ActionCall] = Field(default_factory=list[ActionCall])
     """Calls that had begun and not ended when it was saved."""
+    heard: list[str] = Field(default_factory=list[str])
+    """Digests of what is known of the dialogue."""
 
 
 def _read_state(state: Mapping[str, Any], workbenches: int) -> WorkbenchState:
@@ -167,12 +169,6 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         parallel: bool = False,
     ) -> None:
         super().__init__([])
-        if context is None and any(_judges_dialogue(rule) for rule in constraints):
-            raise ConfigurationError(
-                "only_trusted and no_foreign_orders judge by what the user said, which a workbench "
-                "does not hear. Give the rule to a CoagAgent, or give context= and add the user's "
-                "messages to it (`context.add_message`)."
-            )
         parts = [inner] if isinstance(inner, Workbench) else list(inner)
         runner = ToolRunner(
             [each for each in parts if not isinstance(each, Workbench)],
@@ -198,6 +194,11 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             settings={**settings, "parallel": parallel},
             **given,
         )
+
+    @property
+    def guard(self) -> Guard:
+        """What judges the calls; a `ConstrainedClient` has it judge the answers, too."""
+        return self._guard
 
     @property
     def context(self) -> CoagContext[Any]:
@@ -375,14 +376,11 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         show: Show = lambda event: None,
     ) -> GuardedResult:
         cancelled = f"{name} was cancelled before it"
-        return await result_when_cancelled(
+        result = await result_when_cancelled(
             self._guard.call(name, arguments, call_id, show),
             token,
             before=text_result(name, f"{cancelled} began. {NOTHING_DONE}"),
             during=text_result(name, f"{cancelled} ran. {NOTHING_DONE}"),
         )
-
-
-def _judges_dialogue(rule: object) -> bool:
-    own = getattr(rule, "rule", rule)
-    return bool(getattr(own, "judges_dialogue", False))
+        self._guard.know_result(result)
+        return result

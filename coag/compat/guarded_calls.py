@@ -1,19 +1,27 @@
 """Calls of a stock agent under guard: judged, approved, recorded, begun at most once.
 
-`Guard` makes a call as `CoagAgent` runs what it selected: by `coag.cycle.run_selected`. It keeps
-the context that rules judge by, the detector of repeated failures and the trace of the run.
+`GuardedCalls` makes a call as `CoagAgent` runs what it selected: by `coag.cycle.run_selected`. It
+keeps the context that rules judge by, the detector of repeated failures and the trace of the run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import OrderedDict
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
@@ -26,15 +34,12 @@ from coag.context import CoagContext
 from coag.cycle import (
     CURRENT_STATE,
     RESPOND,
+    ActionExecutor,
     ActionRun,
-    ApprovalPolicy,
     Approvals,
-    ApproveFunction,
     ConstraintSet,
     GuardDeps,
     ProgressDetector,
-    approvals_of,
-    check,
     perceive,
     reconcile,
     run_selected,
@@ -48,7 +53,6 @@ from coag.schema import (
     ActionSpec,
     Candidate,
     CompletesArguments,
-    Constraint,
     Evaluation,
     Intent,
     Percept,
@@ -128,16 +132,22 @@ async def end_call(calling: asyncio.Task[Any]) -> None:
 def _result_of(ran: ActionRun) -> GuardedResult:
     name = ran.executed.action
     if ran.refused_by is not None:
-        return _refusal(name, ran.refused_by)
+        return refusal(name, ran.refused_by)
     returned = ran.returned or ActionResult(content=ran.executed.result, is_error=True)
     unknown = returned.outcome_unknown
     text = f"{returned.content} {UNKNOWN}" if unknown else returned.content
     return text_result(name, text, is_error=unknown or returned.is_error, unknown=unknown)
 
 
-def _refusal(name: str, verdict: Verdict) -> GuardedResult:
+def refusal(name: str, verdict: Verdict) -> GuardedResult:
+    """The result of a call that a rule forbids."""
+    return _not_run(name, forbids(verdict))
+
+
+def forbids(verdict: Verdict) -> str:
+    """By which rule something is forbidden, and why."""
     reason = verdict.reason.strip().rstrip(".") or "it gives no reason"
-    return _not_run(name, f"The rule {verdict.constraint!r} forbids it: {reason}.")
+    return f"The rule {verdict.constraint!r} forbids it: {reason}."
 
 
 def _not_run(name: str, problem: str) -> GuardedResult:
@@ -220,8 +230,8 @@ class _LoopCalls:
         return self.calls > 0 and not self.loop.is_closed()
 
 
-class Guard:
-    """Makes calls under guard and perceives what they return.
+class GuardedCalls:
+    """Makes calls under guard and perceives what they return; the part of a `Guard` for calls.
 
     Whatever happens is a result, except that the waiting task is cancelled or the process is to
     end. Each call counts as a cycle of the context's working memory.
@@ -243,6 +253,8 @@ class Guard:
         self.runner = runner
         self.unfinished: tuple[Intent, ...] = ()
         """Calls that earlier runs left open, as found when this run began."""
+        self._heard: OrderedDict[str, None] = OrderedDict()
+        """What is known of the dialogue, by digests; see `Guard.hear`."""
         self._name = name
         self._constraints = constraints
         self._approvals = approvals
@@ -297,44 +309,29 @@ class Guard:
             with self._gate:
                 here.calls -= 1
 
-    async def judge(
-        self, calls: Sequence[tuple[str, object]], tools: GuardedTools
-    ) -> list[JudgedCall]:
-        """What code says of calls by the state as it is now. Nothing is run, nobody is asked.
-
-        Args:
-            calls: Tools and their arguments.
-            tools: Those that exist.
-
-        Raises:
-            ConfigurationError: Another event loop is using the guard.
-            TraceError: It cannot be written down.
-        """
-        here = self._enter(asyncio.get_running_loop())
-        if here is None:
-            raise ConfigurationError(_ELSEWHERE)
-        try:
+    @asynccontextmanager
+    async def _judging(self, actions: ActionExecutor) -> AsyncGenerator[GuardDeps]:
+        """The turn of judging what is not a call to be run now; it counts as a cycle."""
+        with self._entered() as here:
             async with self._in_turn(here, beside=False):
                 await self.open()
-                deps = self._deps(_CallExecutor(tools, None, {}))
+                deps = self._deps(actions)
                 self._set_cycle(self.context.working_memory.cycle + 1)
                 if self.context.working_memory.unsettled:
                     await self.perceive(await reconcile(self.context, deps))
                 self._constraints.pin()
-                specs = await deps.actions.specs()
-                return [self._judged(name, given, specs, deps) for name, given in calls]
+                yield deps
+
+    @contextmanager
+    def _entered(self) -> Generator[_LoopCalls]:
+        here = self._enter(asyncio.get_running_loop())
+        if here is None:
+            raise ConfigurationError(_ELSEWHERE)
+        try:
+            yield here
         finally:
             with self._gate:
                 here.calls -= 1
-
-    def _judged(
-        self, name: str, arguments: object, specs: Mapping[str, ActionSpec], deps: GuardDeps
-    ) -> JudgedCall:
-        candidate = Candidate(id=deps.ids("call"), action=name, raw_arguments=_as_json(arguments))
-        evaluation = check(candidate, specs, self.context, deps)
-        self._note_verdicts(candidate, evaluation, deps)
-        by = evaluation.rejected_by
-        return JudgedCall(evaluation, "" if by is None else _refusal(name, by).to_text())
 
     def _enter(self, loop: asyncio.AbstractEventLoop) -> _LoopCalls | None:
         """The calls of this loop, one more of them; None if another loop is at work."""
@@ -368,7 +365,7 @@ class Guard:
     async def _guarded(self, name: str, arguments: object, deps: GuardDeps) -> GuardedResult:
         memory = self.context.working_memory
         self._set_cycle(memory.cycle + 1)
-        raw = _as_json(arguments)
+        raw = as_json(arguments)
         candidate = Candidate(id=deps.ids("call"), action=name, raw_arguments=raw)
         if memory.unsettled:
             await self.perceive(await reconcile(self.context, deps))
@@ -376,7 +373,7 @@ class Guard:
             verdict = Verdict(allowed=False, constraint=CURRENT_STATE, reason=self._stale)
             judged = Evaluation(candidate_id=candidate.id, verdicts=(verdict,))
             self._note_verdicts(candidate, judged, deps)
-            return _refusal(name, verdict)
+            return refusal(name, verdict)
         self._counts(name)
         judged_by = partial(self._note_verdicts, deps=deps)
         ended = await run_selected([candidate], self.context, deps, judged=judged_by)
@@ -389,9 +386,13 @@ class Guard:
         text = f"{result.to_text()}\n{self._stale}"
         return text_result(name, text, unknown=result.may_have_happened)
 
+    def _offering(self, tools: GuardedTools) -> ActionExecutor:
+        """Tools of which calls are judged, and not run."""
+        return _CallExecutor(tools, None, {})
+
     def _deps(
         self,
-        executor: _CallExecutor | None = None,
+        executor: ActionExecutor | None = None,
         announce: Callable[[Sequence[ActionCall]], None] = lambda calls: None,
     ) -> GuardDeps:
         return GuardDeps(
@@ -534,48 +535,7 @@ def _unknown_outcome(action: UnsettledAction, context: CoagContext[Any]) -> Perc
     )
 
 
-def make_guard(  # noqa: PLR0913 - as ConstrainedWorkbench: all but three have defaults
-    name: str,
-    context: CoagContext[Any],
-    runner: ToolRunner,
-    *,
-    constraints: Sequence[Constraint] = (),
-    approval: ApprovalPolicy | None = None,
-    approve: ApproveFunction | None = None,
-    logs: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    parallel: bool = False,
-) -> Guard:
-    """A guard for the tools of a stock agent, of whatever framework.
-
-    Args:
-        name: Who acts, for approvers and in the trace.
-        context: Keeps the state that rules judge by.
-        runner: The tools, where calls do not bring theirs.
-        constraints: Hard rules; the context's own are asked as well.
-        approval: What a person has to agree to; everything, if there is only `approve`.
-        approve: Who is asked.
-        logs: The folder for run folders; None keeps the trace in RAM.
-        settings: What `run.json` holds of how it was set.
-        parallel: Run calls of read-only tools beside others.
-
-    Raises:
-        ConfigurationError: A constraint is none, or a policy has nobody to ask.
-    """
-    folder = None if logs is None else Path(logs)
-    approvals = approvals_of(approval, approve, context.clock, context.ids, constraints)
-    return Guard(
-        name,
-        context,
-        ConstraintSet(constraints, [context], approvals=approvals),
-        approvals,
-        GuardTrace(folder, name, context.clock, settings or {}),
-        runner,
-        parallel=parallel,
-    )
-
-
-def _as_json(arguments: object) -> str:
+def as_json(arguments: object) -> str:
     """The arguments as JSON; what is none becomes a text that no schema lets pass."""
     try:
         return json.dumps(arguments if arguments is not None else {}, sort_keys=True)

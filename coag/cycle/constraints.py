@@ -16,7 +16,7 @@ from coag.context import WorkingMemory, counted_for, own_copy
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import ActionSpec, Candidate, Constraint, ConstraintSource, CountedFor, Verdict
 
-from .actions import IDEMPOTENCY_KEY
+from .actions import IDEMPOTENCY_KEY, RESPOND
 from .approval import ApprovalRule
 from .time_limit import RULE_SECONDS, TooSlowError, limited
 
@@ -324,6 +324,15 @@ def written_rule(rule: object) -> WrittenRule | None:
     return own if isinstance(own, WrittenRule) else None
 
 
+def _names_answers(rule: Constraint) -> bool | None:
+    """Whether a rule of ours names the agent's answer; None for one that may judge it unnamed."""
+    own = written_rule(rule) or rule
+    actions: Collection[str] | None = getattr(own, "actions", None)
+    if actions is None or not type(own).__module__.startswith(_OURS):
+        return None
+    return RESPOND.name in actions
+
+
 # ---- Constraints in force: named, pinned per cycle, asked in order, failing closed ----
 
 
@@ -496,6 +505,14 @@ class ConstraintSet:
         """What the rules in force say, by their names, where they are written in words."""
         written = ((one.name, written_rule(one.judge)) for one in self._pinned)
         return {name: rule.text for name, rule in written if rule is not None}
+
+    def about_answers(self) -> tuple[str, ...]:
+        """Names of the rules in force that name the agent's answer."""
+        return tuple(one.name for one in self._pinned if _names_answers(one.judge))
+
+    def may_judge_answers(self) -> bool:
+        """Whether a rule in force may forbid an answer: any but ours that name other actions."""
+        return any(_names_answers(one.judge) is not False for one in self._pinned)
 
     def without_action(self, actions: Container[str]) -> Iterator[tuple[str, str]]:
         """The rules in force that judge an action which is none of these, and its name."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from coag._util.text import comparable, ellipsis, is_compared
 from coag.context import WorkingMemory, is_untrusted
@@ -22,6 +22,12 @@ from .constraints import JudgedBy
 
 _SHOWN = 80
 """Characters of a value that a verdict names."""
+UNHEARD = (
+    "as far as this rule knows: it has heard nothing from the user. Give a stock agent "
+    "`ConstrainedClient(client, workbench)` as its model, or add the user's messages to the "
+    "context that it judges by (`context.add_message`)"
+)
+"""What a rule adds that judges by what the user said, where there is nothing."""
 _DEEPEST = 20
 """Levels of lists and objects that are looked into; what is deeper is forbidden."""
 _INNER = r"\w@+\-/\\=&%#~$"
@@ -49,14 +55,16 @@ bounded, so that looking for them takes time in proportion to the text."""
 class OnlyTrusted:
     """See `only_trusted`."""
 
-    judges_dialogue: ClassVar[bool] = True
-    """It needs to know what was said."""
-
     action: str
     arguments: tuple[str, ...]
     sources: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     links: bool = False
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The action that it judges."""
+        return (self.action,)
 
     @property
     def name(self) -> str:
@@ -101,11 +109,7 @@ class OnlyTrusted:
             wrote += f" or {' or '.join(self.sources)} returned"
         origin = _came_from(value, known.memory)
         if not known.memory.said_by_user():
-            return (
-                f"stands in nothing that {wrote}{origin}, as far as this rule knows: it has heard "
-                "nothing from the user. Add the user's messages to the context that it judges by "
-                "(`context.add_message`)"
-            )
+            return f"stands in nothing that {wrote}{origin}, {UNHEARD}"
         return f"stands in nothing that {wrote}{origin}: ask the user to name it"
 
     def _values(self, argument: Any, fields: frozenset[str]) -> Iterator[Any]:

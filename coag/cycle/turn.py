@@ -25,7 +25,7 @@ from coag.schema import (
 
 from .checks import identity, may_say, reconcile
 from .cycle import close_cycle, perceive, run_cycle
-from .deps import AnyContext, Deps
+from .deps import AnyContext, Deps, GuardDeps
 from .execution import return_percept, selected_candidates
 
 UNFINISHED = "The cycle that selected this was left in the middle. It may or may not have been run."
@@ -278,7 +278,7 @@ class RunningTurn:
         self.deps.trace.flush()
 
 
-def sayable(text: str, context: AnyContext, deps: Deps, about: str = WITHHELD) -> bool:
+def sayable(text: str, context: AnyContext, deps: GuardDeps, about: str = WITHHELD) -> bool:
     """Whether every rule lets a text leave the turn; a note says which one does not, and why."""
     verdict = may_say(text, context, deps)
     if not verdict.allowed:

@@ -281,11 +281,6 @@ class PolicyRule(Value):
         return {} if self.per is None else dict.fromkeys(self.tools, self.per)
 
     @property
-    def judges_dialogue(self) -> bool:
-        """Whether it needs to know what the user said."""
-        return self.only_trusted is not None
-
-    @property
     def approval(self) -> AskedFirst | None:
         """The rule for the policy of approval; None where nobody is asked."""
         return AskedFirst(self) if self.needs_approval is not None else None

@@ -267,8 +267,9 @@ async def test_only_what_the_user_named_reaches_a_tool() -> None:
     agent = agent_with(rules, wish("pay", to="eve"), wish("pay", to="ann"))
     await agent.run(task="Pay ann.")
     assert PAID == [10]
-    with pytest.raises(ConfigurationError, match="by what the user said"):
-        ConstrainedWorkbench([pay], constraints=rules)
+    unheard = ConstrainedWorkbench([pay], constraints=rules)
+    refused = await unheard.call_tool("pay", {"to": "ann", "amount": 10})
+    assert "heard nothing from the user" in refused.to_text()
 
 
 def test_an_agent_of_a_policy_is_a_component_and_comes_back() -> None:
