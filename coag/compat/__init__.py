@@ -38,7 +38,7 @@ from .components import (
 from .constrained_client import ConstrainedClient
 from .constrained_workbench import ConstrainedWorkbench
 from .exchanges import UNREADABLE, ended_as, status_of
-from .guard import Guard, make_guard
+from .guard import Guard, correction_of, make_guard
 from .guarded_calls import GuardedResult, JudgedCall
 from .recorder import Recorder, ToolAttempt
 from .recording import RecordedAgent, RecordingClient, RecordingWorkbench, record, stock_run
@@ -95,6 +95,7 @@ __all__ = [
     "Guard",
     "JudgedCall",
     "make_guard",
+    "correction_of",
     "Part",
     "part_of",
     "get_part",

@@ -22,6 +22,7 @@ from coag.models import ModelRequest, WrappedClient, cancellable, message_text
 from coag.schema import Trust, Verdict
 
 from .constrained_workbench import ConstrainedWorkbench
+from .guard import correction_of
 
 _ASKED_AGAIN = 3
 """How often a model is asked again in a row because its answer is forbidden."""
@@ -163,14 +164,10 @@ def _said_in(messages: Iterable[LLMMessage]) -> Iterator[tuple[str, str, Trust]]
 
 def _correction(result: CreateResult, verdict: Verdict) -> list[LLMMessage]:
     """The forbidden answer, and why it was not given out, as the model is shown it."""
-    problem = (
-        f"That answer was not given out. The rule {verdict.constraint!r} forbids it: "
-        f"{verdict.reason or 'it gives no reason'}\nAnswer once more, without what is forbidden."
-    )
     said = str(result.content) if str(result.content).strip() else _EMPTY
     return [
         AssistantMessage(content=said, source="assistant", thought=result.thought),
-        UserMessage(content=problem, source=_CORRECTS),
+        UserMessage(content=correction_of(verdict), source=_CORRECTS),
     ]
 
 

@@ -53,8 +53,8 @@ from .guarded_calls import (
 from .tool_runner import ToolRunner
 
 _UNHEARD_ANSWERS = (
-    "The rule {rule!r} judges answers, and nobody brings the agent's answers here: give the agent "
-    "`ConstrainedClient(client, workbench)` as its model client."
+    "The rule {rule!r} judges answers, and nobody brings the agent's answers here: give an agent "
+    "of AutoGen `ConstrainedClient(client, workbench)` as its model client."
 )
 _HEARD = 1_000
 """Texts of a dialogue that are known again; more where one request has more."""
@@ -247,6 +247,12 @@ def make_guard(  # noqa: PLR0913 - as ConstrainedWorkbench: all but three have d
         runner,
         parallel=parallel,
     )
+
+
+def correction_of(verdict: Verdict) -> str:
+    """What a model is shown whose answer was forbidden."""
+    again = "Answer once more, without what is forbidden."
+    return f"That answer was not given out. {forbids(verdict)} {again}"
 
 
 def _digest(source: str, text: str, trust: Trust) -> str:

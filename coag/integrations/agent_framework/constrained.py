@@ -8,7 +8,7 @@ import hashlib
 import json
 import warnings
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -31,13 +31,14 @@ from agent_framework import (
     SessionContext,
     add_usage_details,
 )
+from pydantic import BaseModel
 
 from coag._util.timeouts import describe_error
-from coag.compat import Guard, JudgedCall, ToolRunner, make_guard
+from coag.compat import Guard, JudgedCall, ToolRunner, correction_of, make_guard
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApproveFunction
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import Constraint, Percept, PerceptKind, Trust
+from coag.schema import Constraint, Trust, Verdict
 
 from .guarded_tools import InvokedTool, OfferedTools, json_of
 from .labels import trust_of
@@ -45,11 +46,11 @@ from .labels import trust_of
 _STATE = "coag_rules"
 """Where a session keeps what its guard knows."""
 _ASKED_AGAIN = 3
-"""How often a model is asked again in a row because all that it called is forbidden."""
+"""How often a model is asked again in a row because all that it called, or said, is forbidden."""
+_OURS = {"_attribution": {"source_id": "coag_rules"}}
+"""Marks a message of ours, so that nobody takes it for the user's."""
 _SESSIONS = 256
 """Sessions whose guards are kept in RAM; the others are made again of the session's state."""
-_HEARD = 1_000
-"""Messages of a session of which it is remembered that they were taken in."""
 
 
 # ---- The guard of each session ----
@@ -64,7 +65,6 @@ class _Guarded:
     """The guard's state as the session holds it."""
     owed: dict[str, list[Content]] = field(default_factory=dict[str, list[Content]])
     """Refusals that a service which keeps the conversation has not heard yet, by conversation."""
-    heard: OrderedDict[str, None] = field(default_factory=OrderedDict[str, None])
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     loaded: bool = False
 
@@ -139,7 +139,9 @@ class _Guards:
             )
         arguments: dict[str, Any] = {**self._arguments, "name": f"{self._arguments['name']}{own}"}
         made = cast("CoagContext[Any]", context)
-        return make_guard(context=made, runner=ToolRunner(), **arguments)
+        guard = make_guard(context=made, runner=ToolRunner(), **arguments)
+        guard.hears_answers = True
+        return guard
 
 
 # ---- Judging the calls of an answer, before anybody is asked for approval ----
@@ -221,41 +223,71 @@ def _arguments_of(call: Content) -> object:
 
 
 class _AnswerGuard(ChatMiddleware):
-    """Judges the calls of an answer that a person would be asked about, or that nobody runs."""
+    """Judges what a model says, and calls that a person would be asked about or nobody runs."""
 
     def __init__(self, guards: _Guards) -> None:
         self._guards = guards
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Takes in what was said, asks the model and judges what it calls."""
+        """Takes in what was said, asks the model and judges what it calls and says."""
         live = await self._guards.of(context.session)
         await _hear(context.messages, live)
         _pay(context, live)
         await call_next()
-        if context.stream:
-            shape = (context.options or {}).get("response_format")
-            updates = self._streamed(context.result, context, call_next, live)
-            context.result = ResponseStream(
-                updates,
-                finalizer=lambda all_: ChatResponse.from_updates(all_, output_format_type=shape),
-            )
+        if not context.stream:
+            context.result = await self._answered(context.result, context, call_next, live)
             return
+        held = live.guard.judges_answers
+        updates = (self._held if held else self._streamed)(context.result, context, call_next, live)
+        shape = (context.options or {}).get("response_format")
+        context.result = ResponseStream(
+            updates,
+            finalizer=lambda all_: ChatResponse.from_updates(all_, output_format_type=shape),
+        )
+
+    async def _answered(
+        self,
+        result: object,
+        context: ChatContext,
+        call_next: Callable[[], Awaitable[None]],
+        live: _Guarded,
+    ) -> ChatResponse[Any]:
+        """The answer, of which nothing is forbidden any more, or what is said in its place."""
         earlier: list[Message] = []
         usage: Any = None
-        for number in range(1, _ASKED_AGAIN + 2):
-            result: object = context.result
-            if not isinstance(result, ChatResponse):
-                raise MiddlewareFailure(f"There is no answer to judge, but {result!r:.80}.")
-            response = cast("ChatResponse[Any]", result)
+        for left in range(_ASKED_AGAIN, -1, -1):
+            response = await _whole(result)
             usage = add_usage_details(usage, response.usage_details)
+            calls = bool(_Answer.of(response, context).calls)
             asks_again = await self._judge(response, context, live)
+            refused = await self._judge_text(response, context, live, beside_calls=calls)
+            draft = response.messages
+            if refused is not None:
+                asks_again = True
+                response.messages = [] if left else [await _withheld(refused, context, live)]
             response.messages[:0] = earlier
             response.usage_details = usage
-            if not asks_again:
-                return
+            if not asks_again or not left:
+                return response
             earlier = list(response.messages)
-            _ask_again(context, response, last=number == _ASKED_AGAIN)
+            if refused is not None:
+                _correct(context, response, draft, refused)
+            else:
+                _ask_again(context, response, last=left == 1)
             await call_next()
+            result = context.result
+        raise AssertionError("unreachable: the last answer is returned")
+
+    async def _held(
+        self,
+        stream: object,
+        context: ChatContext,
+        call_next: Callable[[], Awaitable[None]],
+        live: _Guarded,
+    ) -> AsyncGenerator[ChatResponseUpdate]:
+        """The answer in one piece, once it is judged."""
+        for update in (await self._answered(stream, context, call_next, live)).to_updates():
+            yield update
 
     async def _streamed(
         self,
@@ -303,6 +335,87 @@ class _AnswerGuard(ChatMiddleware):
         if left and response.conversation_id is not None:
             live.owed[response.conversation_id] = results
         return not left
+
+    async def _judge_text(
+        self,
+        response: ChatResponse[Any],
+        context: ChatContext,
+        live: _Guarded,
+        *,
+        beside_calls: bool,
+    ) -> Verdict | None:
+        """What forbids the answer; leaves out thoughts, and words beside calls, that may not be."""
+        if not live.guard.judges_answers:
+            return None
+        await _silence(response, live.guard, "text_reasoning")
+        if beside_calls:
+            await _silence(response, live.guard, "text")
+        else:
+            contents = [one for message in response.messages for one in message.contents]
+            for text in _joined(contents, "text"):
+                verdict = await live.guard.judge_answer(text, _form_of(context))
+                if not verdict.allowed:
+                    return verdict
+        await self._guards.keep(live, context.session)
+        return None
+
+
+async def _whole(result: object) -> ChatResponse[Any]:
+    """The whole answer, of a stream too."""
+    if isinstance(result, ResponseStream):
+        stream = cast("ResponseStream[ChatResponseUpdate, ChatResponse[Any]]", result)
+        async with stream:
+            return await stream.get_final_response()
+    if not isinstance(result, ChatResponse):
+        raise MiddlewareFailure(f"There is no answer to judge, but {result!r:.80}.")
+    return cast("ChatResponse[Any]", result)
+
+
+def _joined(contents: Iterable[Content], *kinds: str) -> list[str]:
+    """The text of contents of these kinds, as one reader or another puts it together."""
+    texts = [one.text or "" for one in contents if one.type in kinds]
+    return list(dict.fromkeys(("".join(texts), " ".join(texts)))) if texts else []
+
+
+async def _silence(response: ChatResponse[Any], guard: Guard, *kinds: str) -> None:
+    """Leaves out what is no answer and may not be said."""
+    for message in response.messages:
+        for text in _joined(message.contents, *kinds):
+            if not await guard.may_show(text):
+                message.contents = [one for one in message.contents if one.type not in kinds]
+                message.raw_representation = response.raw_representation = None
+                break
+
+
+def _correct(
+    context: ChatContext, response: ChatResponse[Any], draft: Sequence[Message], verdict: Verdict
+) -> None:
+    """Prepares the next request, with an answer that was not given out, and why."""
+    why = Message("user", [correction_of(verdict)], additional_properties=_OURS)
+    if response.conversation_id is None:
+        context.messages = [*context.messages, *draft, why]
+        return
+    context.messages = [why]
+    context.options = {**(context.options or {}), "conversation_id": response.conversation_id}
+
+
+async def _withheld(verdict: Verdict, context: ChatContext, live: _Guarded) -> Message:
+    """What is said in place of an answer that stayed forbidden.
+
+    Raises:
+        MiddlewareFailure: The answer must have a form, which this has not.
+    """
+    text = await live.guard.withheld(verdict)
+    if _form_of(context):
+        raise MiddlewareFailure(text)
+    return Message("assistant", [text])
+
+
+def _form_of(context: ChatContext) -> bool | type[BaseModel]:
+    """The type that the answer is to have, or whether it is to be JSON."""
+    shape: object = (context.options or {}).get("response_format")
+    kind = cast("type[object]", shape) if isinstance(shape, type) else object
+    return kind if issubclass(kind, BaseModel) else bool(shape)
 
 
 def _ask_again(context: ChatContext, response: ChatResponse[Any], *, last: bool) -> None:
@@ -361,31 +474,11 @@ def _held_back(
 
 async def _hear(messages: Sequence[Message], live: _Guarded) -> None:
     """Takes in what the user said, so that rules may judge by it."""
-    percepts: list[Percept] = []
-    context = live.guard.context
-    for message in messages:
-        added = "_attribution" in (message.additional_properties or {})
-        if message.role != "user" or added or not message.text:
-            continue
-        name = hashlib.sha256(f"{message.author_name}\n{message.text}".encode()).hexdigest()
-        if name in live.heard:
-            continue
-        live.heard[name] = None
-        if len(live.heard) > _HEARD:
-            live.heard.popitem(last=False)
-        percepts.append(
-            Percept(
-                id=context.ids("percept"),
-                at=context.clock.now(),
-                kind=PerceptKind.MESSAGE,
-                source=message.author_name or "user",
-                trust=trust_of(message, unlabelled=Trust.USER),
-                content=message.text,
-            )
-        )
-    if percepts:
-        await live.guard.open()
-        await live.guard.perceive(percepts)
+    await live.guard.hear(
+        (one.author_name or "user", one.text, trust_of(one, unlabelled=Trust.USER))
+        for one in messages
+        if one.role == "user" and "_attribution" not in (one.additional_properties or {})
+    )
 
 
 # ---- Judging each call right before it runs ----
@@ -449,6 +542,9 @@ class ConstrainedMiddleware(_Bundle):
     Calls that a person would be asked about, that the host runs, or whose tool does not exist are
     judged in the model's answer as well: nobody is asked about what is forbidden. The arguments
     that a person sees are those that were judged, with defaults.
+
+    Answers are judged as the action `respond`, also streams, which then come in one piece. In place
+    of one that stays forbidden a text says so; where it must have a form, the run ends.
 
     What cannot be judged ends the run with a `MiddlewareFailure`.
 

@@ -197,12 +197,13 @@ async def test_a_rule_that_raises_forbids(
     approval: Literal["always_require", "never_require"],
 ) -> None:
     shop = Shop(approval)
-    buyer, _, _ = agent(shop, [call(1, "buy", price=1)], "No.", rules=[broken])
+    buyer, _, _ = agent(shop, [call(1, "buy", price=1)], *["No."] * 4, rules=[broken])
 
     response = await buyer.run("Buy.", session=buyer.create_session())
 
     assert "the rule itself raised KeyError" in results(response)[0]
     assert shop.bought == []
+    assert response.text == "The answer was withheld. The rule 'broken' forbids it."
 
 
 async def test_a_guard_that_cannot_work_ends_the_run() -> None:
