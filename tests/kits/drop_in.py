@@ -100,12 +100,6 @@ async def cancel_itself() -> str:
     raise asyncio.CancelledError
 
 
-async def sleep_long(seconds: float = 30.0) -> str:
-    """Sleeps."""
-    await asyncio.sleep(seconds)
-    return "slept"
-
-
 async def letters(count: int) -> str:
     """Gives so many letters."""
     return "B" * count
