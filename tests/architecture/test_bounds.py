@@ -5,7 +5,7 @@ import re
 import runpy
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
@@ -55,21 +55,23 @@ _PART_OF = {
 """What is imported only together with the requirement that is built on it."""
 
 
-def _imported(repository: Path) -> Iterator[str]:
+Imports = Mapping[Path, list[tuple[ast.Import | ast.ImportFrom, bool]]]
+
+
+def _imported(imports: Imports) -> Iterator[str]:
     """The foreign modules that our packages import, as they are called in an import."""
-    for path in (path for name in PACKAGES for path in (repository / name).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                yield from (one.name.partition(".")[0] for one in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                yield node.module.partition(".")[0]
+    for node in (node for found in imports.values() for node, _ in found):
+        if isinstance(node, ast.Import):
+            yield from (one.name.partition(".")[0] for one in node.names)
+        elif node.module and not node.level:
+            yield node.module.partition(".")[0]
 
 
-def test_everything_that_is_imported_is_asked_for(repository: Path) -> None:
+def test_everything_that_is_imported_is_asked_for(repository: Path, imports: Imports) -> None:
     asked = {canonicalize_name(one.name) for one in _asked_for(repository, extras=True)}
     known = asked | {name for name, of in _PART_OF.items() if of in asked} | {"pytest"}
     owners = packages_distributions()
-    for name in set(_imported(repository)) - sys.stdlib_module_names - set(PACKAGES):
+    for name in set(_imported(imports)) - sys.stdlib_module_names - set(PACKAGES):
         assert known & set(map(canonicalize_name, owners.get(name, [name]))), name
 
 

@@ -18,6 +18,8 @@ import pytest
 pytestmark = pytest.mark.dist
 
 _SECONDS = 600
+_OURS = ("PYTHON", "SSL_CERT_FILE")
+"""Variables of the tests that would change what the programs find."""
 
 
 def _file(repository: Path, pattern: str) -> Path:
@@ -52,7 +54,7 @@ def folder(repository: Path, programs: Path, tmp_path_factory: pytest.TempPathFa
 
 def _run(folder: Path, *command: str | Path, code: int = 0) -> str:
     """What a program prints, started in a folder; it must end with the exit code."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     done = subprocess.run(
         command,
         cwd=folder,

@@ -3,7 +3,7 @@
 import ast
 import importlib
 import inspect
-from functools import cache
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -37,16 +37,13 @@ def _faces() -> list[str]:
     )
 
 
-@cache
-def _imports(path: Path) -> tuple[tuple[ast.ImportFrom, bool], ...]:
-    """What a file imports by name, each with whether it does so within a function."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    late: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            late.update(inner for inner in ast.walk(node) if isinstance(inner, ast.ImportFrom))
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return tuple((node, node in late) for node in found)
+Imports = Mapping[Path, list[tuple[ast.Import | ast.ImportFrom, bool]]]
+
+
+def _by_name(imports: Imports) -> Iterator[tuple[Path, ast.ImportFrom, bool]]:
+    """Each `from ... import`, with its file and whether a function makes it."""
+    for path, found in imports.items():
+        yield from ((path, one, late) for one, late in found if isinstance(one, ast.ImportFrom))
 
 
 def _room(module: str) -> str:
@@ -96,35 +93,28 @@ def test_every_folder_with_code_has_a_face(source_modules: list[Path]) -> None:
     assert [_dotted(path) for path in folders if not (path / "__init__.py").is_file()] == []
 
 
-def test_no_package_reaches_past_anothers_face(source_modules: list[Path]) -> None:
+def test_no_package_reaches_past_anothers_face(imports: Imports) -> None:
     reached: list[str] = []
-    for path in source_modules:
-        own = _room(_dotted(path))
-        for node, _ in _imports(path):
-            if node.level or node.module is None or node.module in _ON_THEIR_OWN:
-                continue
-            parts = node.module.split(".")
-            within = len(parts) > 2 and (_ROOT / Path(*parts)).with_suffix(".py").is_file()
-            if parts[0] in _PACKAGES and within and _room(node.module) not in (own, _TOOLS):
-                reached.append(f"{_dotted(path)}:{node.lineno} imports {node.module}")
+    for path, node, _ in _by_name(imports):
+        if node.level or node.module is None or node.module in _ON_THEIR_OWN:
+            continue
+        parts = node.module.split(".")
+        within = len(parts) > 2 and (_ROOT / Path(*parts)).with_suffix(".py").is_file()
+        own = (_room(_dotted(path)), _TOOLS)
+        if parts[0] in _PACKAGES and within and _room(node.module) not in own:
+            reached.append(f"{_dotted(path)}:{node.lineno} imports {node.module}")
     assert reached == []
 
 
 def test_own_imports_are_at_the_top_except_where_loading_late_is_the_point(
-    source_modules: list[Path],
+    imports: Imports,
 ) -> None:
-    late = {
-        "__init__.py",
-        "__main__.py",
-        "entry.py",
-    }  # the lazy face, and command lines that start quickly
-    hidden: list[str] = []
-    for path in source_modules:
-        own = [
-            node
-            for node, is_late in _imports(path)
-            if is_late and (node.level or (node.module or "").split(".")[0] in _PACKAGES)
-        ]
-        if own and path.name not in late:
-            hidden.append(f"{_dotted(path)}:{own[0].lineno}")
+    # The lazy face, and command lines that start quickly.
+    late = {"__init__.py", "__main__.py", "entry.py"}
+    hidden = [
+        f"{_dotted(path)}:{node.lineno}"
+        for path, node, is_late in _by_name(imports)
+        if is_late and path.name not in late
+        if node.level or (node.module or "").split(".")[0] in _PACKAGES
+    ]
     assert hidden == []

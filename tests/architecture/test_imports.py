@@ -17,11 +17,15 @@ def _in_a_fresh_interpreter(code: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_importing_coag_brings_in_nothing_heavy() -> None:
-    loaded = _in_a_fresh_interpreter(
-        "import json, sys, coag; print(json.dumps([name for name in sys.modules]))"
+def test_importing_brings_in_nothing_heavy() -> None:
+    of_memory, of_models = _in_a_fresh_interpreter(
+        "import json, sys, coag, coag.store, coag.memory\n"
+        "of_memory = list(sys.modules)\n"
+        "import coag.models\n"
+        "print(json.dumps([of_memory, list(sys.modules)]))"
     )
-    assert set(loaded) & set(_HEAVY) == set()
+    assert {*_HEAVY, "numpy", "httpx", "autogen_core"} & set(of_memory) == set()
+    assert {*_HEAVY, "autogen_ext"} & set(of_models) == set()
 
 
 def test_every_name_of_the_lazy_face_resolves_and_is_listed_by_dir() -> None:

@@ -36,15 +36,15 @@ async def test_fifty_agents_do_not_hear_each_other(way: dict[str, Any]) -> None:
 
 
 async def test_fifty_agents_with_tools_leave_the_loop_free() -> None:
-    async def turns() -> None:
+    async def turns(many: int = MANY) -> None:
         plan = [("add", {"a": 1, "b": 2}), ("add", {"a": 2, "b": 2})]
-        models = [PlannedModel("FINAL", *plan, seconds=0.02) for _ in range(MANY)]
+        models = [PlannedModel("FINAL", *plan, seconds=0.02) for _ in range(many)]
         agents = [CoagAgent(f"agent_{n}", m, tools=[add]) for n, m in enumerate(models)]
         await asyncio.gather(*(run(agent) for agent in agents))
 
-    await turns()  # what is imported and worked out once
-    gaps: list[float] = []
-    for _ in range(2):  # the machine's own hiccups do not come twice
+    await turns(1)  # what is imported and worked out once
+    gaps = [GAP]
+    while min(gaps) >= GAP and len(gaps) < 3:  # the machine's own hiccups do not come twice
         gc.collect()
         async with pulse() as watch:
             await turns()

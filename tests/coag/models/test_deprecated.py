@@ -1,23 +1,10 @@
-"""What importing `coag.models` costs, and its deprecated names."""
+"""Deprecated names."""
 
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 
 import pytest
-
-HEAVY = ("openai", "ollama", "anthropic", "tiktoken", "chromadb", "wordllama", "autogen_ext")
-
-
-def test_importing_brings_in_no_providers_package() -> None:
-    code = (
-        "import sys, coag.models; "
-        f"print([name for name in {HEAVY!r} if name in sys.modules], end='')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]"
 
 
 @pytest.mark.parametrize(
