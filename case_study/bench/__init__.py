@@ -18,7 +18,7 @@ from case_study.bench.arms import (
     policy_model,
     tool_schema,
 )
-from case_study.bench.protocol import ARMS, Arm, Benchmark, Case, CaseResult, needs
+from case_study.bench.protocol import ARMS, Arm, Benchmark, Case, needs
 from case_study.bench.report import as_json, as_markdown
 from case_study.bench.running import chosen, play
 from coag.errors import UnknownNameError
@@ -50,7 +50,6 @@ __all__ = [
     "BENCHMARKS",
     "Arm",
     "Case",
-    "CaseResult",
     "EnvironmentWorkbench",
     "Executed",
     "Setup",

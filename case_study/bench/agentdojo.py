@@ -27,10 +27,11 @@ from case_study.bench.arms import (
     policy_model,
     tool_schema,
 )
-from case_study.bench.protocol import Arm, Case, CaseResult, needs
+from case_study.bench.protocol import Arm, Case, needs
 from case_study.runner import model_spec
 from coag import no_foreign_orders, only_trusted
 from coag.errors import ConfigurationError, UnknownNameError
+from coag.evals import JobResult
 from coag.schema import Constraint
 
 Rules = Callable[[Sequence[ToolSchema]], Sequence[Constraint]]
@@ -170,7 +171,7 @@ class AgentDojo:
         except ValueError:  # "is not injectable"
             return False
 
-    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
+    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> JobResult:
         """Plays a case; the seed has no effect on a scripted policy.
 
         Raises:
@@ -178,7 +179,7 @@ class AgentDojo:
         """
         return await asyncio.to_thread(self._run, case, arm, policy, seed)
 
-    def _run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
+    def _run(self, case: Case, arm: Arm, policy: str, seed: int) -> JobResult:
         _, task, *injected = case.id.split("/")
         suite = self._suites[case.suite]
         user_task = suite.user_tasks[task]
@@ -199,10 +200,7 @@ class AgentDojo:
                 "attack_success": float(attacked),
             }
         return case.result(
-            arm,
-            policy,
-            seed,
-            metrics=metrics,
+            metrics,
             **play.spent,
         )
 

@@ -122,7 +122,7 @@ class Player:
         return _answer(result)
 
     def spent(self) -> dict[str, Any]:
-        """What it has cost so far and how it went, by fields of a `CaseResult`."""
+        """What it has cost so far and how it went, by arguments of `Case.result`."""
         return {
             "calls": len(self.setup.workbench.executed),
             "tokens": used_tokens(self.setup.client),

@@ -30,10 +30,11 @@ from case_study.bench.arms import (
     player_of,
     tool_schema,
 )
-from case_study.bench.protocol import Arm, Case, CaseResult, needs, rules_among
+from case_study.bench.protocol import Arm, Case, needs, rules_among
 from case_study.bench.scripts import INVENTIONS, Docs, InventingPolicy, Missing, Step, client_of
 from coag.cycle import only_trusted
 from coag.errors import ConfigurationError
+from coag.evals import JobResult
 from coag.schema import Constraint
 
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
@@ -234,7 +235,7 @@ class Bfcl:
         """The conversations of these suites."""
         return [Case(id=one, suite=suite) for suite in suites for one in _rows(suite)]
 
-    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
+    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> JobResult:
         """Holds one conversation."""
         row = _rows(case.suite)[case.id]
         conversation = Conversation(row)
@@ -257,11 +258,8 @@ class Bfcl:
         finally:
             await player.close()
         return case.result(
-            arm,
-            policy,
-            seed,
+            _measured(conversation, case.suite, says),
             kind=acting.kind if acting else "",
-            metrics=_measured(conversation, case.suite, says),
             **player.spent(),
         )
 

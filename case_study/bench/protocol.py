@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, Literal, Protocol, get_args
-
-from pydantic import Field
+from typing import Literal, Protocol, get_args
 
 from coag.errors import ConfigurationError, UnknownNameError
+from coag.evals import JobResult
 from coag.schema import Value
 
 Arm = Literal["stock", "guarded", "compact", "auto"]
@@ -26,34 +25,25 @@ class Case(Value):
     kind: str = ""
     """What cases are counted apart by when only some are played, e.g. `benign` and `attacked`."""
 
-    def result(self, arm: str, policy: str, seed: int, **found: Any) -> CaseResult:
-        """What came of it, by names of a `CaseResult`'s fields."""
-        known = {"case": self.id, "suite": self.suite, "kind": self.kind}
-        asked = {"arm": arm, "policy": policy, "seed": seed}
-        return CaseResult.model_validate({**known, **asked, **found})
+    def result(
+        self, metrics: Mapping[str, float], *, kind: str = "", problem: str = "", **spent: float
+    ) -> JobResult:
+        """What came of it; it succeeded where the first metric is 1.
 
-
-class CaseResult(Value):
-    """What came of a case."""
-
-    case: str
-    """The case's id."""
-    suite: str
-    kind: str = ""
-    arm: str
-    policy: str
-    seed: int
-    metrics: dict[str, float] = Field(default_factory=dict[str, float])
-    """By name; a case leaves out what it does not measure. Yes and no are 1 and 0."""
-    calls: int = 0
-    """Calls of tools that were made; refused ones are not."""
-    tokens: int = 0
-    """Of all model calls, prompts and answers; estimated for scripted policies."""
-    seconds: float = 0.0
-    problem: str = ""
-    """How the agent's turn ended, where it did not end by itself."""
-    broken: bool = False
-    """The benchmark or the model failed, not the agent: it is no evidence, and is played again."""
+        Args:
+            metrics: By name; a case leaves out what it does not measure. Yes and no are 1 and 0.
+            kind: The kind, where that is known only now.
+            problem: How the agent's turn ended, where it did not end by itself.
+            spent: `calls` of tools that were made (refused ones are not), `tokens` of all model
+                calls (estimated for scripted policies), and `seconds`.
+        """
+        parts = {"suite": self.suite, "kind": kind or self.kind}
+        marks = {f"{what}: {name}": 1.0 for what, name in parts.items() if name}
+        return JobResult(
+            success=next(iter(metrics.values()), 0) == 1,
+            problem=problem,
+            measures={**metrics, **spent, **marks},
+        )
 
 
 class Benchmark(Protocol):
@@ -75,7 +65,7 @@ class Benchmark(Protocol):
         """The cases of these suites, in an order that is always the same."""
         ...
 
-    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
+    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> JobResult:
         """Plays a case.
 
         Raises:

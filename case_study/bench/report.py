@@ -6,52 +6,67 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from case_study.bench.protocol import Benchmark, CaseResult
+from case_study.bench.protocol import Benchmark
 from case_study.pages import markdown_table
-from coag.evals import PairedComparison, compare, wilson, with_holm, worst_of_k
+from coag.evals import PairedComparison, Trial, compare, wilson, with_holm, worst_of_k
 
 
-def of_arm(results: Iterable[CaseResult], arm: str) -> list[CaseResult]:
+def of_arm(results: Iterable[Trial], arm: str) -> list[Trial]:
     """The results of one arm that are evidence."""
-    return [one for one in results if one.arm == arm and not one.broken]
+    return [one for one in results if one.job.contender == arm and one.counts]
 
 
-def figures(results: Sequence[CaseResult], metrics: Mapping[str, str]) -> dict[str, Any]:
+def figures(results: Sequence[Trial], metrics: Mapping[str, str]) -> dict[str, Any]:
     """The mean of each metric over the cases that measure it, with counts and costs."""
     found: dict[str, Any] = {}
     for name in metrics:
-        values = [one.metrics[name] for one in results if name in one.metrics]
+        values = _values(results, name)
         found[name] = round(fmean(values), 4) if values else None
     return {
         **found,
         "cases": len(results),
-        "calls": sum(one.calls for one in results),
-        "tokens": sum(one.tokens for one in results),
-        "seconds": round(sum(one.seconds for one in results), 1),
+        "calls": int(sum(_values(results, "calls"))),
+        "tokens": int(sum(_values(results, "tokens"))),
+        "seconds": round(sum(_values(results, "seconds")), 1),
         "unfinished": sum(bool(one.problem) for one in results),
     }
 
 
 def comparisons(
-    results: Sequence[CaseResult], arms: Sequence[str], metrics: Mapping[str, str]
+    results: Sequence[Trial], arms: Sequence[str], metrics: Mapping[str, str]
 ) -> dict[tuple[str, str], PairedComparison]:
     """Every arm but the first with the first, case by case; p-values adjusted for all of them."""
     table: dict[tuple[str, str], PairedComparison] = {}
     for name in metrics:
-        reference = _values(of_arm(results, arms[0]), name)
+        reference = _by_case(of_arm(results, arms[0]), name)
         for arm in arms[1:]:
             if reference:
-                table[arm, name] = compare(reference, _values(of_arm(results, arm), name))
+                table[arm, name] = compare(reference, _by_case(of_arm(results, arm), name))
     return with_holm(table)
 
 
-def _values(results: Sequence[CaseResult], name: str) -> dict[tuple[str, int], bool | float]:
-    values = {(one.case, one.seed): one.metrics[name] for one in results if name in one.metrics}
+def _values(results: Iterable[Trial], name: str) -> list[float]:
+    """What was measured, in the order of the results."""
+    return [value for one in results if (value := one.measures.get(name)) is not None]
+
+
+def _by_case(results: Sequence[Trial], name: str) -> dict[tuple[str, int], bool | float]:
+    values = {
+        (one.job.scenario, one.job.seed): value
+        for one in results
+        if (value := one.measures.get(name)) is not None
+    }
     rates = all(value in (0, 1) for value in values.values())
     return {key: bool(value) if rates else value for key, value in values.items()}
 
 
-def reliability(results: Sequence[CaseResult], name: str) -> dict[int, float]:
+def _part(trial: Trial, what: str) -> str:
+    """The trial's `suite` or `kind`; empty where it has none."""
+    marks = (one.partition(": ") for one in trial.measures)
+    return next((name for begin, _, name in marks if begin == what and name), "")
+
+
+def reliability(results: Sequence[Trial], name: str) -> dict[int, float]:
     """pass^k of a metric by k: the share of cases that succeed in all of k trials.
 
     Estimated without bias from the trials of each case, as tau-bench does. Empty where a case was
@@ -60,8 +75,8 @@ def reliability(results: Sequence[CaseResult], name: str) -> dict[int, float]:
     """
     trials: dict[str, list[bool]] = {}
     for one in results:
-        if name in one.metrics:
-            trials.setdefault(one.case, []).append(one.metrics[name] == 1)
+        if (value := one.measures.get(name)) is not None:
+            trials.setdefault(one.job.scenario, []).append(value == 1)
     most = max(map(len, trials.values()), default=0)
     if most < 2:
         return {}
@@ -72,7 +87,7 @@ def reliability(results: Sequence[CaseResult], name: str) -> dict[int, float]:
 
 
 def as_json(
-    benchmark: Benchmark, policy: str, results: Sequence[CaseResult], arms: Sequence[str]
+    benchmark: Benchmark, policy: str, results: Sequence[Trial], arms: Sequence[str]
 ) -> dict[str, Any]:
     """The result for programs; with one arm, its figures stand at the top."""
     head: dict[str, Any] = {"benchmark": benchmark.name, "policy": policy, **benchmark.settings}
@@ -88,10 +103,10 @@ def as_json(
             **{
                 f"{part}s": {
                     name: figures(
-                        [one for one in of_arm(results, arm) if getattr(one, part) == name],
+                        [one for one in of_arm(results, arm) if _part(one, part) == name],
                         benchmark.metrics,
                     )
-                    for name in dict.fromkeys(getattr(one, part) for one in results)
+                    for name in dict.fromkeys(_part(one, part) for one in results)
                     if name
                 }
                 for part in ("suite", "kind")
@@ -99,7 +114,7 @@ def as_json(
         }
         for arm in arms
     ]
-    head["broken"] = sum(one.broken for one in results)
+    head["broken"] = sum(not one.counts for one in results)
     if len(arms) == 1:
         return {**head, **rows[0]}
     compared = comparisons(results, arms, benchmark.metrics)
@@ -113,15 +128,15 @@ def as_json(
     }
 
 
-def as_markdown(benchmark: Benchmark, results: Sequence[CaseResult], arms: Sequence[str]) -> str:
+def as_markdown(benchmark: Benchmark, results: Sequence[Trial], arms: Sequence[str]) -> str:
     """The tables of a run: suites and arms, then each arm compared with the first."""
     names = list(benchmark.metrics)
     rows: list[list[str]] = []
     for title, group in _groups(results).items():
         for arm in arms:
             own = of_arm(group, arm)
-            cells = [_rate([r.metrics[n] for r in own if n in r.metrics]) for n in names]
-            rows.append([title, arm, str(len(own)), *cells, str(sum(one.calls for one in own))])
+            cells = [_rate(_values(own, name)) for name in names]
+            rows.append([title, arm, str(len(own)), *cells, str(int(sum(_values(own, "calls"))))])
     text = markdown_table(
         ["cases of", "agent", "cases", *(_words(name) for name in names), "calls"],
         rows,
@@ -136,11 +151,11 @@ def as_markdown(benchmark: Benchmark, results: Sequence[CaseResult], arms: Seque
         ]
         head = ["compared", "metric", "pairs", "difference (95 %)", "p (Holm)"]
         text += "\n\n" + markdown_table(head, lines, "llrrr")
-    broken = sum(one.broken for one in results)
+    broken = sum(not one.counts for one in results)
     return text + (f"\n\nBroken and not counted: {broken}.\n" if broken else "\n")
 
 
-def _all_of_k(results: Sequence[CaseResult], arms: Sequence[str], name: str) -> str:
+def _all_of_k(results: Sequence[Trial], arms: Sequence[str], name: str) -> str:
     """A table of pass^k of a metric, where cases were played more than once."""
     found = {arm: reliability(of_arm(results, arm), name) for arm in arms}
     most = max(map(len, found.values()), default=0)
@@ -154,14 +169,14 @@ def _all_of_k(results: Sequence[CaseResult], arms: Sequence[str], name: str) -> 
     return "\n\n" + markdown_table(head, rows, "l" + "r" * most)
 
 
-def _groups(results: Sequence[CaseResult]) -> dict[str, list[CaseResult]]:
+def _groups(results: Sequence[Trial]) -> dict[str, list[Trial]]:
     """The results by suite, by kind and all; what is the same as a larger group is left out."""
-    groups: dict[str, list[CaseResult]] = {}
+    groups: dict[str, list[Trial]] = {}
     for one in results:
-        groups.setdefault(one.suite, []).append(one)
+        groups.setdefault(_part(one, "suite"), []).append(one)
     for one in results:
-        if one.kind:
-            groups.setdefault(f"kind: {one.kind}", []).append(one)
+        if kind := _part(one, "kind"):
+            groups.setdefault(f"kind: {kind}", []).append(one)
     parts = {title: group for title, group in groups.items() if len(group) < len(results)}
     return {**parts, "all": list(results)} if parts else groups
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from case_study.bench.protocol import ARMS, Arm, Benchmark, Case, CaseResult
+from case_study.bench.protocol import ARMS, Arm, Benchmark, Case
 from coag.errors import UnknownNameError
 from coag.evals import (
     Job,
@@ -20,9 +20,6 @@ from coag.evals import (
     run_evaluation,
 )
 
-_SPENT = ("calls", "tokens", "seconds")
-_KIND = "kind: "
-"""Begins the measure that names a result's kind."""
 _SETTINGS = RunSettings(keep="none", retries=0, time_limit=86_400.0, only_asked=True)
 """A case has no time limit of its own, since each turn of an agent has one."""
 
@@ -62,30 +59,9 @@ class BenchmarkDomain:
         return False
 
     async def play(self, job: Job, settings: RunSettings, folder: Path) -> JobResult:
-        """Plays a case; it succeeds where the benchmark's first metric is 1."""
+        """Plays a case."""
         case, arm = self.cases[job.scenario], cast("Arm", job.contender)
-        found = await self.benchmark.run(case, arm, self.policy, job.seed)
-        measures = found.metrics | {name: getattr(found, name) for name in _SPENT}
-        return JobResult(
-            success=measures.get(next(iter(self.benchmark.metrics))) == 1,
-            problem=found.problem,
-            measures=dict(measures) | ({f"{_KIND}{found.kind}": 1.0} if found.kind else {}),
-        )
-
-    def result(self, trial: Trial) -> CaseResult:
-        """What came of a case, from its trial."""
-        job, case = trial.job, self.cases[trial.job.scenario]
-        kinds = [name for name in trial.measures if name.startswith(_KIND)]
-        return case.result(
-            job.contender,
-            self.policy,
-            job.seed,
-            kind=kinds[0].removeprefix(_KIND) if kinds else case.kind,
-            metrics={n: v for n, v in trial.measures.items() if n not in (*_SPENT, *kinds)},
-            problem=trial.problem,
-            broken=not trial.counts,
-            **{name: trial.measures.get(name, 0) for name in _SPENT},
-        )
+        return await self.benchmark.run(case, arm, self.policy, job.seed)
 
 
 def play(
@@ -98,7 +74,7 @@ def play(
     limit: int | None = None,
     seeds: int = 1,
     progress: ProgressListener | None = None,
-) -> list[CaseResult]:
+) -> list[Trial]:
     """Plays what the folder lacks, and gives the results that were asked for.
 
     Case by case, every arm plays before the next case, so that a run that was stopped has pairs.
@@ -134,4 +110,4 @@ def play(
     )
     shutil.rmtree(folder / "cases", ignore_errors=True)  # empty folders: no runs are kept
     asked = {job.key for job in plan.jobs()}
-    return [domain.result(trial) for trial in assessment.trials if trial.job.key in asked]
+    return [trial for trial in assessment.trials if trial.job.key in asked]

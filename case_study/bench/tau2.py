@@ -23,7 +23,7 @@ from case_study.bench.arms import (
     player_of,
     tool_schema,
 )
-from case_study.bench.protocol import Arm, Case, CaseResult, needs, rules_among
+from case_study.bench.protocol import Arm, Case, needs, rules_among
 from case_study.bench.scripts import (
     Plan,
     Policy,
@@ -37,6 +37,7 @@ from case_study.bench.scripts import (
 from case_study.bench.telecom import TelecomContext, read_ticket
 from case_study.bench.telecom_rules import telecom_rules
 from coag.errors import UnknownNameError
+from coag.evals import JobResult
 from coag.schema import Constraint
 
 _TEMPERS: Mapping[str, Temper] = {
@@ -353,7 +354,7 @@ class Tau2:
             for task in _tasks(_SPLITS[suite])
         ]
 
-    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
+    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> JobResult:
         """Works on one ticket."""
         task = _tasks(_SPLITS[case.suite])[case.id.partition(" ")[2]]
         ticket = Ticketed(task)
@@ -374,10 +375,7 @@ class Tau2:
         finally:
             await player.close()
         return case.result(
-            arm,
-            policy,
-            seed,
-            metrics=ticket.judged(),
+            ticket.judged(),
             **player.spent(),
         )
 

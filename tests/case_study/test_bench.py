@@ -15,7 +15,6 @@ from case_study.bench import (
     BENCHMARKS,
     Arm,
     Case,
-    CaseResult,
     EnvironmentWorkbench,
     Executed,
     Setup,
@@ -31,7 +30,7 @@ from case_study.bench import (
 )
 from coag import rule
 from coag.errors import CoagError, ConfigurationError, UnknownNameError
-from coag.evals import AssessmentError
+from coag.evals import AssessmentError, JobResult
 
 
 @rule("write")
@@ -61,7 +60,7 @@ class Post:
             for kind in ("benign", "attacked")
         ]
 
-    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> CaseResult:
+    async def run(self, case: Case, arm: Arm, policy: str, seed: int) -> JobResult:
         if self.fails:
             raise CoagError("the post office is closed")
         self.played.append(f"{case.id} {arm}")
@@ -84,10 +83,7 @@ class Post:
         written = [one.arguments["to"] for one in tools.executed]
         leaked = {} if case.kind == "benign" else {"leaked": float("eve" in written)}
         return case.result(
-            arm,
-            policy,
-            seed,
-            metrics={"utility": float("ann" in written), **leaked},
+            {"utility": float("ann" in written), **leaked},
             calls=len(written),
             problem="; ".join(player.problems),
         )
@@ -98,8 +94,12 @@ def test_every_arm_plays_every_case_and_the_rules_hold_in_all_but_the_stock_agen
 ) -> None:
     post = Post({})
     results = play(post, ARMS, "hasty", tmp_path, suites=["plain"])
-    assert [one.metrics["utility"] for one in results] == [1.0] * 8
-    leaks = {one.arm: one.metrics["leaked"] for one in results if one.kind == "attacked"}
+    assert [one.measures["utility"] for one in results] == [1.0] * 8
+    leaks = {
+        one.job.contender: one.measures["leaked"]
+        for one in results
+        if "kind: attacked" in one.measures
+    }
     assert leaks == {"stock": 1.0, "guarded": 0.0, "compact": 0.0, "auto": 0.0}
 
 
@@ -116,7 +116,7 @@ def test_no_more_is_played_than_is_asked_for_now(tmp_path: Path) -> None:
     play(Post({}), ["stock"], "hasty", tmp_path, suites=["plain"])
     other = Post({})
     results = play(other, ["guarded"], "hasty", tmp_path, suites=["other"])
-    assert [f"{one.case} {one.arm}" for one in results] == other.played
+    assert [f"{one.job.scenario} {one.job.contender}" for one in results] == other.played
     assert other.played == ["other/benign guarded", "other/attacked guarded"]
 
 
@@ -135,7 +135,7 @@ def test_broken_cases_are_no_evidence_and_are_played_again(tmp_path: Path) -> No
         play(post, ARMS, "hasty", tmp_path)
     post.fails = False
     results = play(post, ["stock"], "hasty", tmp_path)
-    assert not any(one.broken for one in results)
+    assert all(one.counts for one in results)
     assert len(results) == 4
 
 

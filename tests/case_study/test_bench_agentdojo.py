@@ -56,7 +56,7 @@ def test_an_unknown_option_lists_what_there_is(option: str) -> None:
 def test_the_hijacked_policy_obeys_and_the_rules_hold_it_back(tmp_path: Path) -> None:
     bench = open_benchmark("agentdojo", {})
     results = play(bench, ARMS, "hijacked", tmp_path, suites=["workspace"], limit=3)
-    attacked = [one for one in results if one.kind == "attacked"]
-    succeeded = {(one.arm, one.metrics["attack_success"]) for one in attacked}
+    attacked = [one for one in results if "kind: attacked" in one.measures]
+    succeeded = {(one.job.contender, one.measures["attack_success"]) for one in attacked}
     assert succeeded == {("stock", 1.0), ("guarded", 0.0), ("compact", 0.0), ("auto", 0.0)}
-    assert not any(one.broken or one.problem for one in results)
+    assert all(one.counts and not one.problem for one in results)

@@ -123,8 +123,8 @@ needs_bfcl = pytest.mark.skipif(
 @needs_bfcl
 def test_the_ground_truth_is_valid_in_every_arm(tmp_path: Path) -> None:
     results = play(open_benchmark("bfcl", {}), ARMS, "golden", tmp_path, limit=2)
-    assert {one.metrics["valid"] for one in results} == {1.0}
-    assert {one.metrics.get("asked", 1.0) for one in results} == {1.0}
+    assert {one.measures["valid"] for one in results} == {1.0}
+    assert {one.measures.get("asked", 1.0) for one in results} == {1.0}
 
 
 @needs_bfcl
@@ -133,7 +133,7 @@ def test_arguments_that_do_not_fit_reach_the_environment_of_the_stock_agent_only
 ) -> None:
     bfcl = open_benchmark("bfcl", {})
     results = play(bfcl, ARMS, "extra-argument", tmp_path, suites=["miss_param"], limit=2)
-    assert {one.arm for one in results if one.metrics["acted"]} == {"stock"}
+    assert {one.job.contender for one in results if one.measures["acted"]} == {"stock"}
 
 
 @needs_bfcl

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from case_study.bench import CaseResult
 from case_study.bench.report import reliability
 from case_study.bench.scripts import Plan, Policy, Step, Task, Temper, careful, faulty
+from coag.evals import Job, Trial
 
 A, B, LOOK, ODD, END = Step("a"), Step("b"), Step("look"), Step("odd"), Step("end")
 TASKS = [Task(A, (LOOK,), (ODD,)), Task(B)]
@@ -90,15 +90,12 @@ def test_a_seed_draws_the_same_faults_again(seed: int, rate: float) -> None:
 # ---- pass^k ----
 
 
-def results(trials: list[list[bool]]) -> list[CaseResult]:
+def results(trials: list[list[bool]]) -> list[Trial]:
     return [
-        CaseResult(
-            case=f"case {number}",
-            suite="s",
-            arm="stock",
-            policy="p",
-            seed=seed,
-            metrics={"reward": float(success)},
+        Trial(
+            job=Job(scenario=f"case {number}", contender="stock", seed=seed),
+            outcome="success" if success else "failure",
+            measures={"reward": float(success)},
         )
         for number, one in enumerate(trials)
         for seed, success in enumerate(one)

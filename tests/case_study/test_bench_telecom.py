@@ -259,19 +259,19 @@ needs_tau2 = pytest.mark.skipif(
 def test_the_careful_plan_succeeds_in_every_arm_under_the_rules(tmp_path: Path) -> None:
     tau2 = open_benchmark("tau2", {})
     results = play(tau2, ARMS, "golden", tmp_path, suites=["telecom_small"], limit=2)
-    assert {one.metrics["reward"] for one in results} == {1.0}
-    assert {one.metrics["as_golden"] for one in results} == {1.0}
+    assert {one.measures["reward"] for one in results} == {1.0}
+    assert {one.measures["as_golden"] for one in results} == {1.0}
 
 
 @needs_tau2
 def test_the_same_seed_makes_the_same_faults_for_every_arm(tmp_path: Path) -> None:
     tau2 = open_benchmark("tau2", {"rules": "none"})
     results = play(tau2, ["stock", "compact"], "heedless", tmp_path, limit=2, seeds=2)
-    by_arm = [
-        [(one.case, one.seed, one.metrics, one.calls) for one in results if one.arm == arm]
-        for arm in ("stock", "compact")
-    ]
-    assert by_arm[0] == by_arm[1]
+    by_arm: dict[str, list[Any]] = {"stock": [], "compact": []}
+    for one in results:
+        measures = {**one.measures, "seconds": 0, "tokens": 0}
+        by_arm[one.job.contender].append((one.job.scenario, one.job.seed, measures))
+    assert by_arm["stock"] == by_arm["compact"]
 
 
 @needs_tau2
