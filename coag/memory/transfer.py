@@ -530,7 +530,7 @@ class _Change:
         if isinstance(content, ArchivedLine):
             update["record"] = self._record(content.record)
         elif isinstance(content, StateLine):
-            update["state"] = replace(content.state, record=self._id(content.state.record))
+            update["state"] = content.state._replace(record=self._id(content.state.record))
         elif isinstance(content, LinkLine):
             ends = sorted(map(self._id, (content.record, content.other)))
             update |= zip(("record", "other"), ends, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -36,7 +35,7 @@ TRAITS = tuple(Traits.model_fields)
 def state_of(record: str = "r", /, **changed: Any) -> RecordState:
     """A neutral record, encoded now, with a few things otherwise."""
     neutral = encode(record, ContentFeatures(), at=NOW, settings=COMPANION)
-    return replace(neutral, **changed)
+    return neutral._replace(**changed)
 
 
 def days_later(days: float) -> float:
@@ -105,6 +104,6 @@ def encoded(how: MemoryDynamicsSettings) -> st.SearchStrategy[RecordState]:
     )
 
     def lived(state: RecordState, uses: int, perspective: bool) -> RecordState:
-        return replace(state, uses=uses, perspective=perspective)
+        return state._replace(uses=uses, perspective=perspective)
 
     return st.builds(lived, whole, st.integers(0, 1_000), st.booleans())

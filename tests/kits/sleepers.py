@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -125,7 +124,7 @@ async def everything(memory: LongTermMemory) -> dict[str, Any]:
         name: [tuple(row) for row in dynamics.file.rows(f"SELECT * FROM {name}")] for name in tables
     }
     held["records"] = [one async for batch in memory.store.scan() for one in batch]
-    held["states"] = [astuple(one) for batch in dynamics.states.scan() for one in batch]
+    held["states"] = [one for batch in dynamics.states.scan() for one in batch]
     return held
 
 

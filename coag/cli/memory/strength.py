@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -172,7 +172,7 @@ def _chart(one: _KeptRecord) -> Iterator[str]:
 def _as_json(one: _KeptRecord, owner: str) -> Mapping[str, object]:
     return {
         "owner": owner,
-        **asdict(one.state),
+        **one.state._asdict(),
         "strength_now": one.strength(),
         "fades_at": fades_at(one.state, one.settings),
         "why": one.why,

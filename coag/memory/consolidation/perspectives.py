@@ -263,7 +263,7 @@ class PerspectiveObserver:
         if dynamics is not None and own:
             states = dynamics.states.get(own).values()
             dynamics.states.put(  # perspectives drift half as fast
-                replace(one, perspective=True) for one in states if not one.perspective
+                one._replace(perspective=True) for one in states if not one.perspective
             )
         every = (*report.perspectives, *kept)
         return replace(report, perspectives=every, calls=report.calls + calls)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import Field
@@ -199,7 +199,7 @@ class FadeStep:
         out = [one.id for one in leaving]
         hideable = {*away, *(one.id for one in here if work.may_read(one))}
         hidden = [
-            replace(state, faded_at=work.now)
+            state._replace(faded_at=work.now)
             for state in due
             if state.faded_at is None and state.record in hideable
         ]
@@ -311,7 +311,7 @@ class GistStep:
             else:
                 gist = better
         if gist is None:
-            return replace(state, gist_at=work.now), notes, unreachable
+            return state._replace(gist_at=work.now), notes, unreachable
         return gisted(state, gist, work.now, settings), notes, unreachable
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coag.memory.dynamics import DAY, RecordState, persona_proposals, regulated
@@ -80,7 +79,7 @@ class SchemaStep:
                 yield StepBatch(last=True, notes=["This store gives no vectors: no clusters."])
                 return
             joined, clusters = dynamics.schemas.fitting(vectors, how.similarity)
-            fits = [replace(one, schema=to) for one, to in zip(known, joined, strict=True)]
+            fits = [one._replace(schema=to) for one, to in zip(known, joined, strict=True)]
 
             def write(
                 fits: Sequence[RecordState] = fits,

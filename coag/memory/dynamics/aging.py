@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from coag._util.text import in_a_line
@@ -105,7 +105,7 @@ def gisted(
         raise ValueError(f"The gist {gist!r} of record {state.record!r} is empty; keep the text.")
     if how is None or state.gist is not None:
         return state
-    return replace(state, gist=gist, gist_at=now, strength=state.strength * (1 - how.weakening))
+    return state._replace(gist=gist, gist_at=now, strength=state.strength * (1 - how.weakening))
 
 
 def _size(text: str) -> int:
@@ -167,8 +167,8 @@ def is_left_out(
 
 def heard(state: RecordState, now: float, confidence: float = 1.0) -> RecordState:
     """The state of a record whose source said it again, or was checked: confidence is restored."""
-    return replace(
-        state, heard_at=max(state.heard_at, now), confidence=max(state.confidence, confidence)
+    return state._replace(
+        heard_at=max(state.heard_at, now), confidence=max(state.confidence, confidence)
     )
 
 
@@ -186,7 +186,7 @@ def regulated(
     if how is None or state.arousal <= how.arousal:
         return state
     rate = min(1.0, how.rate * (0.7 + 0.6 * (traits or Traits()).agreeableness))
-    return replace(state, arousal=state.arousal * (1 - rate))
+    return state._replace(arousal=state.arousal * (1 - rate))
 
 
 # ---- Schemata ----
@@ -248,7 +248,7 @@ def with_schema(
     least = min(state.strength, 2 * floor)
     strength = min(1.0, max(least, state.strength * fit.factor))
     stability = stability_of(strength, settings, flashbulb=state.flashbulb)
-    return replace(state, strength=strength, stability=stability)
+    return state._replace(strength=strength, stability=stability)
 
 
 # ---- Persona ----

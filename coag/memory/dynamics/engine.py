@@ -6,7 +6,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from coag.errors import RecordStoreError
@@ -178,7 +177,7 @@ class MemoryDynamics:
         with self.file.transaction():
             known = self.states.get(list(known))
             again = [
-                replace(self._heard(known[one.id], one, now), faded_at=None)
+                self._heard(known[one.id], one, now)._replace(faded_at=None)
                 for one in records
                 if one.id in known
             ]
@@ -209,10 +208,9 @@ class MemoryDynamics:
         """The states of records that have none: they are as old as they are, and fade from now."""
         traits = self.traits if records else None
         return [
-            replace(
-                self._state_of(one, min(seconds(one.created_at), now), one.dynamics.mood, traits),
-                used_at=now,
-            )
+            self._state_of(
+                one, min(seconds(one.created_at), now), one.dynamics.mood, traits
+            )._replace(used_at=now)
             for one in records
         ]
 
@@ -236,7 +234,7 @@ class MemoryDynamics:
             may_flash=trust_of(record) is not Trust.UNTRUSTED,
         )
         sure = first_confidence(record, self.settings)
-        return state if sure == state.confidence else replace(state, confidence=sure)
+        return state if sure == state.confidence else state._replace(confidence=sure)
 
     # ---- Recall ----
 
@@ -287,7 +285,7 @@ class MemoryDynamics:
         with self.file.transaction():
             now = self._now()
             back = (used(one, now, self.settings) for one in self.states.get(ids).values())
-            self.states.put([replace(one, faded_at=None) for one in back])
+            self.states.put([one._replace(faded_at=None) for one in back])
 
     # ---- The file ----
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import ConfigDict, Field, PlainSerializer, TypeAdapter, model_validator
 
 from coag.errors import UnknownNameError
 from coag.schema import MemoryKind, Record, Value
@@ -62,12 +61,12 @@ class StateLine(Value):
 
     line: Literal["state"] = "state"
     owner: str
-    state: RecordState
+    state: Annotated[RecordState, PlainSerializer(RecordState._asdict)]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         state = self.state
-        numbers = {name: getattr(state, name) for name in RecordState.__slots__}
+        numbers = {name: getattr(state, name) for name in RecordState._fields}
         for name, value in numbers.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"{name} must be a finite number, not {value!r}")
@@ -187,7 +186,7 @@ def dynamics_lines(
     for owner in owners:
         for states in RecordStates(file, owner).scan():
             yield _written(
-                StateLine(owner=owner, state=replace(one, schema=""))
+                StateLine(owner=owner, state=one._replace(schema=""))
                 for one in states
                 if one.record in with_them
             )
@@ -282,7 +281,7 @@ class DynamicsImport:
         table = RecordStates(self._file, owner)
         there = table.get([one.state.record for one in lines])
         schemas = {name: one.schema for name, one in there.items()}
-        states = [replace(one.state, schema=schemas.get(one.state.record, "")) for one in lines]
+        states = [one.state._replace(schema=schemas.get(one.state.record, "")) for one in lines]
         new, kept = self._settled(there, [(one.record, one) for one in states])
         table.put(new.values())
         return kept

@@ -9,7 +9,6 @@ Pure functions; `now` is in POSIX seconds. Where `settings.forgetting` is None, 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import exp, log
 
 from coag.memory.facts import trust_of
@@ -73,12 +72,11 @@ def used(
     """
     forgetting = settings.forgetting
     if forgetting is None:
-        return replace(state, uses=state.uses + 1, used_at=max(state.used_at, now), **further)
+        return state._replace(uses=state.uses + 1, used_at=max(state.used_at, now), **further)
     lost = 1 - exp(-days_since(state.used_at, now) / state.stability)
     habit = 1 + _HABIT * state.uses
     growth = 1 + _SPACING * lost * (1 + _FEELING * state.intensity) / habit
-    return replace(
-        state,
+    return state._replace(
         strength=min(1.0, state.strength + _GAIN),
         stability=max(state.stability, min(forgetting.ceiling, state.stability * growth)),
         used_at=max(state.used_at, now),

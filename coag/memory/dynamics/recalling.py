@@ -7,7 +7,6 @@ or none, the numbers are those of the settings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -76,17 +75,17 @@ def rivals(
 ) -> tuple[str, ...]:
     """Records that were found but not kept, and are alike to one that was; the likest first.
 
-    Vectors may have any length above 0; a record without one has no rivals, and is none.
+    Vectors have length 1, or are zero; a record without one has no rivals, and is none.
     """
+    import numpy as np
+
     how = settings.retrieval_induced_forgetting
-    chosen = set(kept)
-    left = [one for one in dict.fromkeys(others) if one in vectors and one not in chosen]
+    left = [one for one in dict.fromkeys(others) if one in vectors and one not in kept]
     winners = [one for one in kept if one in vectors]
     if how is None or not left or not winners:
         return ()
-    cosines = _cosines([vectors[one] for one in left], [vectors[one] for one in winners]).max(
-        axis=1
-    )
+    rows, columns = (np.array([vectors[one] for one in some]) for some in (left, winners))
+    cosines = (rows @ columns.T).max(axis=1)
     alike = sorted(zip(cosines.tolist(), left, strict=True), key=lambda pair: -pair[0])
     return tuple(one for cosine, one in alike if cosine > how.similarity)[: how.most]
 
@@ -104,7 +103,7 @@ def suppressed(
     who = traits or Traits()
     rate = min(1.0, how.rate * (0.7 + 0.6 * who.conscientiousness))
     least = min(state.stability, _LEAST_STABLE * neutral_stability(settings))
-    return replace(state, stability=max(least, state.stability * (1 - rate)))
+    return state._replace(stability=max(least, state.stability * (1 - rate)))
 
 
 def pick_involuntary(
@@ -181,15 +180,3 @@ def cue_of(record: Record) -> str:
         telling = [one for one in words if one and one.casefold() not in _STOP_WORDS]
         cue = " ".join(telling[:_CUE_WORDS]) or record.type
     return ellipsis(in_a_line(cleaned(cue)), _LONGEST_CUE)
-
-
-def _cosines(
-    rows: Sequence[NDArray[np.float32] | Sequence[float]],
-    columns: Sequence[NDArray[np.float32] | Sequence[float]],
-) -> NDArray[np.float64]:
-    """The cosine of each two vectors; 0 with one of zeros."""
-    import numpy as np
-
-    a, b = np.array(rows, dtype=np.float64), np.array(columns, dtype=np.float64)
-    lengths = np.sqrt(np.outer((a * a).sum(axis=1), (b * b).sum(axis=1)))
-    return np.divide(a @ b.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)

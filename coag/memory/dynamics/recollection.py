@@ -9,7 +9,7 @@ All changes of one recall are one transaction on the newest states, so that two 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from coag.errors import RecordStoreError
 from coag.memory.facts import at_least, trust_of
@@ -79,9 +79,13 @@ class Recollection:
             self._edition = dynamics.file.edition()
             if self.links is not None:
                 self.links.check()
-        except RecordStoreError as error:  # recall continues by the records alone
-            self._problems[f"dynamics: {error}"] = None
+        except RecordStoreError as error:
+            self._go_without(error)
             self.links = None
+
+    def _go_without(self, error: RecordStoreError) -> None:
+        """Notes why recall continues by the records alone."""
+        self._problems[f"dynamics: {error}"] = None
 
     def fetch(self, k: int) -> int:
         """How many records to ask the store for where k are wanted."""
@@ -131,7 +135,7 @@ class Recollection:
                     await self._dynamics.compare(sorted(said, key=lambda one: one[2]), store)
             unasked = await self._unasked({hit.record.id for hit in recalled}, store)
         except RecordStoreError as error:
-            self._problems[f"dynamics: {error}"] = None
+            self._go_without(error)
             unasked = ()
         self._look_up([hit.record for hit in recalled], own_only=True)
         return Recollected(
@@ -150,8 +154,8 @@ class Recollection:
             return
         try:
             known = self._dynamics.states.get([one.id for one in missing])
-        except RecordStoreError as error:  # recall continues by the records alone
-            self._problems[f"dynamics: {error}"] = None
+        except RecordStoreError as error:
+            self._go_without(error)
             return
         self._states |= known
         if own_only:
@@ -171,8 +175,8 @@ class Recollection:
             return {}
         try:
             self._yielding |= matters.yielding(stated)
-        except RecordStoreError as error:  # recall continues by the records alone
-            self._problems[f"dynamics: {error}"] = None
+        except RecordStoreError as error:
+            self._go_without(error)
             return {}
         last = {one: self._last(one) for one in stated if one in self._yielding}
         if not last:
@@ -263,8 +267,8 @@ class Recollection:
             there = {one: self._states[one] for one in self._states.keys() - self._new}
             if dynamics.file.edition() != self._edition:
                 there = dynamics.states.get(list({*kept, *weaker, *self._new}))
-            newest = {one: self._states[one] for one in self._new} | there
-            changed = {one: newest[one] for one in self._new - there.keys()}
+            new = {one: self._states[one] for one in self._new if one not in there}
+            newest, changed = new | there, dict[str, RecordState]()
             for one in kept:
                 if one in newest:  # else it was removed meanwhile
                     state = newest[one]
@@ -273,7 +277,8 @@ class Recollection:
             for one in weaker:
                 if one in newest:
                     changed[one] = suppressed(newest[one], settings, traits)
-            dynamics.states.put(changed.values())
+            dynamics.states.put(new.values())
+            dynamics.states.use(changed.values())
             if dynamics.links is not None and len(kept) > 1:
                 best = [one for one in kept if one in newest][: dynamics.links.settings.most]
                 dynamics.links.learned(best)
@@ -335,4 +340,4 @@ class Recollection:
 
 def _calm_if_untrusted(state: RecordState, record: Record) -> RecordState:
     """The state by which a record may come unasked: the stirring words of strangers count not."""
-    return replace(state, arousal=0.0) if trust_of(record) is Trust.UNTRUSTED else state
+    return state._replace(arousal=0.0) if trust_of(record) is Trust.UNTRUSTED else state

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import cast
+from typing import NamedTuple, cast, get_type_hints
 
 from .file import DynamicsFile
 
@@ -17,9 +16,11 @@ _LOOKED_AT = 1_000
 """States among which a sample looks for old ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordState:
-    """What the dynamics of one owner know of one record. Times are POSIX seconds."""
+class RecordState(NamedTuple):
+    """What the dynamics of one owner know of one record. Times are POSIX seconds.
+
+    A tuple, as SQLite reads and writes it: every recall makes some dozens.
+    """
 
     record: str
     """The record's id."""
@@ -71,20 +72,16 @@ def _literal(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(float(cast("float", value)))
 
 
-_FIELDS = {field.name: field.default for field in fields(RecordState)}
-_NAMES = tuple(_FIELDS)
-_values_of = attrgetter(*_NAMES)
-_FLAGS = tuple(at for at, field in enumerate(fields(RecordState)) if field.type == "bool")
+_NAMES = RecordState._fields
+_TYPES = get_type_hints(RecordState)
+_FLAGS = tuple(at for at, name in enumerate(_NAMES) if _TYPES[name] is bool)
 """Places of the fields that SQLite keeps as 0 or 1."""
-_KINDS = {"float": "REAL", "float | None": "REAL"}
+_KINDS = {float: "REAL", float | None: "REAL"}
 """A column of this kind keeps whole numbers, as most are, in a byte."""
-_COLUMNS = ", ".join(
-    f"{field.name} {_KINDS.get(str(field.type), '')}".strip() for field in fields(RecordState)
-)
+_COLUMNS = ", ".join(f"{name} {_KINDS.get(_TYPES[name], '')}".strip() for name in _NAMES)
 _LATER = {
-    field.name: f"{_KINDS.get(str(field.type), '')} DEFAULT {_literal(field.default)}"
-    for field in fields(RecordState)
-    if field.default is not MISSING
+    name: f"{_KINDS.get(_TYPES[name], '')} DEFAULT {_literal(default)}"
+    for name, default in RecordState._field_defaults.items()
 }
 """Columns that the table of an older file may lack; its rows get the default of the field."""
 _STATES = f"""
@@ -99,6 +96,20 @@ _PUT = (
     + ", ".join(f"{one} = excluded.{one}" for one in _NAMES if one != "record")
 )
 """A row stays in its place: to replace it would write two more pages, at its end and of the key."""
+_USED = (  # what recalls change
+    "strength",
+    "stability",
+    "used_at",
+    "uses",
+    "valence",
+    "arousal",
+    "dominance",
+    "drift",
+)
+_USE = (
+    f"UPDATE states SET {', '.join(f'{one} = ?' for one in _USED)} WHERE record = ? AND owner = ?"
+)
+_used_values = attrgetter(*_USED, "record")
 
 
 def seconds(at: datetime) -> float:
@@ -125,7 +136,8 @@ class RecordStates:
         self.owner = owner
         file.create(_STATES, records=("states.record",))
         there = file.add_columns("states", _LATER)
-        values = (one if one in there else _literal(default) for one, default in _FIELDS.items())
+        defaults = RecordState._field_defaults
+        values = (one if one in there else _literal(defaults[one]) for one in _NAMES)
         self._select = f"SELECT {', '.join(values)} FROM states WHERE owner"
 
     def get(self, ids: Sequence[str]) -> dict[str, RecordState]:
@@ -135,7 +147,11 @@ class RecordStates:
 
     def put(self, states: Iterable[RecordState]) -> None:
         """Stores states, in place of what was known of their records."""
-        self.file.write(_PUT, ((self.owner, *_values_of(state)) for state in states))
+        self.file.write(_PUT, ((self.owner, *state) for state in states))
+
+    def use(self, states: Iterable[RecordState]) -> None:
+        """Stores what recalls change of states that are there; takes half as long as `put`."""
+        self.file.write(_USE, ((*_used_values(state), self.owner) for state in states))
 
     def drop(self, ids: Iterable[str]) -> None:
         """Forgets states."""
@@ -204,4 +220,4 @@ def _state_of(row: sqlite3.Row) -> RecordState:
     values = [*row]
     for at in _FLAGS:
         values[at] = bool(values[at])
-    return RecordState(*values)
+    return RecordState._make(values)

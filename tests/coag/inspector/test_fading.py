@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -41,7 +40,7 @@ async def lived(folder: Path, text: str = "The lamp is off.") -> LongTermMemory:
     calendar.passes(365)
     states = dynamics_of(memory).states
     states.put(
-        replace(one, used_at=one.used_at + 365 * DAY) for one in states.get([kept.id]).values()
+        one._replace(used_at=one.used_at + 365 * DAY) for one in states.get([kept.id]).values()
     )
     await sleep(memory)
     return memory
@@ -74,7 +73,7 @@ async def test_what_others_still_recall_and_what_was_archived_by_hand_say_so(
     dynamics = dynamics_of(memory)
     shared = await note(memory, "The key is blue.")
     dynamics.states.put(
-        replace(one, faded_at=seconds(START)) for one in dynamics.states.get([shared.id]).values()
+        one._replace(faded_at=seconds(START)) for one in dynamics.states.get([shared.id]).values()
     )
     strange = shared.model_copy(update={"id": "f" * 32})
     dynamics.archive.put([strange], owner="alice", at=1e18, reason="by_hand")

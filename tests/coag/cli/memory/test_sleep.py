@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ async def _lived(folder: Path, *records: Record, days: float = 0.0, ago: float =
     memory = LongTermMemory(store, scope="alice", dynamics=dynamics)
     await sleep(memory)
     states = dynamics.states.get([one.id for one in records[1:]]).values()
-    dynamics.states.put(replace(one, used_at=one.used_at + (ago - days) * DAY) for one in states)
+    dynamics.states.put(one._replace(used_at=one.used_at + (ago - days) * DAY) for one in states)
     await memory.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +182,7 @@ async def year_of(memory: LongTermMemory, clock: Calendar, most: list[int]) -> d
 
 
 def stirred(state: RecordState, clock: Calendar) -> RecordState:
-    return replace(state, arousal=0.95, uses=state.uses + 2, used_at=clock.at.timestamp())
+    return state._replace(arousal=0.95, uses=state.uses + 2, used_at=clock.at.timestamp())
 
 
 @settings(max_examples=10, deadline=None)

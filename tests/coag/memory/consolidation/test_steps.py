@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -36,7 +35,7 @@ COMPANION = MemoryDynamicsSettings.preset("companion")
 
 
 def change(memory: LongTermMemory, record: Record, **fields: object) -> None:
-    dynamics_of(memory).states.put([replace(state_in(memory, record), **fields)])
+    dynamics_of(memory).states.put([state_in(memory, record)._replace(**fields)])
 
 
 # ---- Gist ----

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -125,7 +124,7 @@ def test_a_record_is_due_for_its_gist_once_it_is_old_and_seldom_used() -> None:
     state = state_of()
     assert not is_due_for_gist(state, days_later(59), COMPANION)
     assert is_due_for_gist(state, days_later(60), COMPANION)
-    assert is_due_for_gist(replace(state, uses=1), days_later(60), COMPANION)
+    assert is_due_for_gist(state._replace(uses=1), days_later(60), COMPANION)
     for changed in (
         {"uses": 2},
         {"flashbulb": True},
@@ -133,7 +132,7 @@ def test_a_record_is_due_for_its_gist_once_it_is_old_and_seldom_used() -> None:
         {"gist": "g"},
         {"faded_at": NOW},
     ):
-        assert not is_due_for_gist(replace(state, **changed), days_later(60), COMPANION)
+        assert not is_due_for_gist(state._replace(**changed), days_later(60), COMPANION)
     assert not is_due_for_gist(state, days_later(60), PLAIN)
 
 
@@ -185,7 +184,7 @@ def test_hearing_it_again_restores_confidence_and_a_use_does_not() -> None:
     then = days_later(120)
     again = heard(state_of(confidence=0.8), then)
     assert confidence_now(again, record_from(), then, COMPANION) == 1.0
-    recalled = replace(state_of(), used_at=then)
+    recalled = state_of()._replace(used_at=then)
     assert confidence_now(recalled, record_from(), then, COMPANION) == pytest.approx(0.5)
 
 
@@ -199,7 +198,7 @@ def test_confidence_falls_with_time_stays_in_range_and_never_below_its_floor(
 ) -> None:
     how, state = one
     assert how.source_confidence is not None
-    unsure = replace(state, confidence=confidence)
+    unsure = state._replace(confidence=confidence)
     for record in (record_from(), record_from(ROBBIE)):
         first, second = (confidence_now(unsure, record, at, how, who) for at in (now, now + later))
         assert 0.0 <= second <= first <= confidence
@@ -232,7 +231,7 @@ def test_no_number_of_sleeps_takes_feelings_out_of_range(
     for _ in range(sleeps):
         state = regulated(state, how, who)
     assert 0.0 <= state.arousal <= first.arousal
-    assert replace(state, arousal=first.arousal) == first
+    assert state._replace(arousal=first.arousal) == first
 
 
 # ---- Schemata ----

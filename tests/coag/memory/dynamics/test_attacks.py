@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -147,7 +146,7 @@ async def test_nothing_of_a_removed_record_stays_in_any_table() -> None:
     assert intentions.check() == 1
     await sleep(memory)
     clock.passes(10)
-    dynamics.states.put([replace(state_in(memory, record), uses=9)])
+    dynamics.states.put([state_in(memory, record)._replace(uses=9)])
     assert step_of(await sleep(memory), "graduate").changed == 1
     await memory.revoke(record.id, "It was a secret.")
     left = repr(await everything(memory))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -79,7 +78,7 @@ async def exported(memory: LongTermMemory, file: Path, **more: Any) -> list[Any]
 
 def states_of(memory: LongTermMemory) -> list[RecordState]:
     """All states but for their clusters, which an export has not."""
-    return [replace(one, schema="") for some in dynamics_of(memory).states.scan() for one in some]
+    return [one._replace(schema="") for some in dynamics_of(memory).states.scan() for one in some]
 
 
 def known(memory: LongTermMemory) -> list[Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +57,7 @@ def hit(id: str, score: float, text: str = "text", **fields: Any) -> RecalledRec
 def reconsolidated(
     state: RecordState, mood: Mood | None, how: MemoryDynamicsSettings, who: Traits | None = None
 ) -> RecordState:
-    return replace(state, **moved_feeling(state, mood, how, who))
+    return state._replace(**moved_feeling(state, mood, how, who))
 
 
 def test_a_recall_moves_the_feeling_by_5_percent_of_the_way_to_the_mood() -> None:
@@ -66,7 +65,7 @@ def test_a_recall_moves_the_feeling_by_5_percent_of_the_way_to_the_mood() -> Non
     after = reconsolidated(state, GLAD, COMPANION)
     assert after.valence == pytest.approx(-0.6 + 0.05 * 1.6)
     assert after.drift == pytest.approx(0.08)
-    perspective = reconsolidated(replace(state, perspective=True), GLAD, COMPANION)
+    perspective = reconsolidated(state._replace(perspective=True), GLAD, COMPANION)
     assert perspective.drift == pytest.approx(0.04)
 
 
@@ -119,12 +118,18 @@ def test_without_a_mood_or_switched_off_or_in_the_same_mood_nothing_drifts() -> 
 
 # ---- Retrieval-induced forgetting ----
 
+
+def unit(*vector: float) -> list[float]:
+    length = math.hypot(*vector)
+    return [one / length for one in vector]
+
+
 VECTORS = {
-    "kept": [1.0, 0.0],
-    "likest": [2.0, 0.1],
-    "alike": [1.0, 0.9],
-    "just not": [0.69, 0.73],
-    "other": [0.0, 1.0],
+    "kept": unit(1.0, 0.0),
+    "likest": unit(2.0, 0.1),
+    "alike": unit(1.0, 0.9),
+    "just not": unit(0.69, 0.73),
+    "other": unit(0.0, 1.0),
     "nothing": [0.0, 0.0],
 }
 
@@ -140,7 +145,7 @@ def test_rivals_are_those_above_the_cosine_the_likest_first_and_not_the_first_th
     strict = RetrievalInducedForgetting(similarity=0.99)
     how = MemoryDynamicsSettings(retrieval_induced_forgetting=strict)
     assert rivals(["kept"], ["likest", "alike"], VECTORS, how) == ("likest",)
-    many = {str(n): np.array([1.0, n / 1_000], dtype=np.float32) for n in range(20)}
+    many = {str(n): unit(1.0, n / 1_000) for n in range(20)}
     found = rivals(["0"], [str(n) for n in range(19, 0, -1)], many, COMPANION)
     assert found == ("1", "2", "3", "4", "5")
 
@@ -199,7 +204,7 @@ def test_what_is_young_or_faded_or_taken_out_does_not_come() -> None:
 
 def test_what_stirs_comes_more_often_and_what_does_not_comes_too() -> None:
     plain = state_of("plain", encoded_at=days_later(-20))
-    stirring = replace(plain, record="stirring", valence=-0.5, arousal=0.6)
+    stirring = plain._replace(record="stirring", valence=-0.5, arousal=0.6)
     random = Random(0)
     came = [pick_involuntary([plain, stirring], NOW, ALWAYS, random) for _ in range(2_000)]
     names = [state.record for state in came if state is not None]

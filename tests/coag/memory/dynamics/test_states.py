@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from kits.record_states import state_of
 
 from coag.memory.dynamics import DynamicsFile, RecordState, RecordStates
 
-LATER = [field.name for field in fields(RecordState) if field.name not in ("record", "encoded_at")]
+LATER = [name for name in RecordState._fields if name not in ("record", "encoded_at")]
 
 
 @given(st.sets(st.sampled_from(LATER[3:])))
@@ -26,9 +25,10 @@ def test_a_table_that_lacks_columns_gets_them_and_its_rows_the_defaults(lacking:
                 db.execute(f"ALTER TABLE states DROP COLUMN {name}")
         states = RecordStates(file, "ann")
         (found,) = states.get(["a"]).values()
-        for field in fields(RecordState):
-            expected = field.default if field.name in lacking else getattr(before, field.name)
-            assert getattr(found, field.name) == expected
+        defaults = RecordState._field_defaults
+        for name in RecordState._fields:
+            expected = defaults[name] if name in lacking else getattr(before, name)
+            assert getattr(found, name) == expected
         states.put([plain, state_of("b", gist_at=2.5)])
         assert states.get(["a", "b"]) == {"a": plain, "b": state_of("b", gist_at=2.5)}
 
