@@ -156,6 +156,8 @@ class MemoryDynamics:
         records = list({one.record.id: one.record for one in results}.values())
         new = [one for one in results if one.new and not one.merged]
         try:
+            if self.settings.retrieval_induced_forgetting is not None:
+                await self.vectors.of([one.record for one in new], store)  # recalls compare them
             fits = await self._schema_fits([one.record for one in new], store)
             await self.run(lambda: self._encode(records, fits, read or {}))
             now, said = self._now(), zip(results, said_by, strict=True)
@@ -294,9 +296,7 @@ class MemoryDynamics:
 
         To hand it to a thread takes longer than the work itself.
         """
-        if self.file.is_free():
-            work()
-        else:
+        if not self.file.at_once(work):
             await asyncio.to_thread(work)
 
     def config(self) -> MemoryDynamicsConfig:

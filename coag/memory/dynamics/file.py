@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import weakref
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from coag._util.sqlite import write_ahead
@@ -201,24 +201,33 @@ class DynamicsFile:
                     f"The dynamics of memory at {str(self.path)!r} failed: {error}."
                 ) from error
 
-    def is_free(self) -> bool:
-        """Whether nobody writes just now, so that a short transaction need not wait for others."""
+    def at_once(self, work: Callable[[], None]) -> bool:
+        """Does short work in a transaction, unless somebody else writes just now: then nothing.
+
+        Raises:
+            RecordStoreError: The database broke while the work was done.
+        """
         if not self._lock.acquire(blocking=False):
             return False
+        begun = False
         try:
-            if self.path is None:
-                return True
-            self._db.execute("PRAGMA busy_timeout = 0")
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._db.execute("ROLLBACK")
-            finally:
-                self._db.execute(f"PRAGMA busy_timeout = {round(1000 * _PATIENCE)}")
-        except sqlite3.Error:
-            return False
+            self._be_patient(0.0)
+            with self.transaction():
+                begun = True
+                work()
+        except RecordStoreError:
+            if begun:
+                raise
         finally:
+            self._be_patient(_PATIENCE)
             self._lock.release()
-        return True
+        return begun
+
+    def _be_patient(self, most: float) -> None:
+        """How many seconds to wait for another process that writes."""
+        if self.path is not None:
+            with suppress(sqlite3.Error):  # closed: the next statement says so
+                self._db.execute(f"PRAGMA busy_timeout = {round(1000 * most)}")
 
     def has(self, table: str) -> bool:
         """Whether there is such a table; one that is only looked at may have fewer."""
@@ -227,7 +236,8 @@ class DynamicsFile:
 
     def edition(self) -> tuple[int, int]:
         """What is another one after every change of any row, by whomever."""
-        return self.rows("PRAGMA data_version")[0][0], self._db.total_changes
+        others = 0 if self.path is None else self.rows("PRAGMA data_version")[0][0]
+        return others, self._db.total_changes
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         """What a query finds."""

@@ -7,6 +7,7 @@ or none, the numbers are those of the settings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from coag._util.text import cleaned, ellipsis, in_a_line
 from coag.schema import FeltRecord, Mood, RecalledRecord, Record
 
 from .forgetting import has_faded, neutral_stability
-from .mood import AXES, clamped
+from .mood import clamped
 from .settings import MemoryDynamicsSettings, Traits
 from .states import RecordState, days_since
 
@@ -57,14 +58,19 @@ def moved_feeling(
         return {}
     who = traits or Traits()
     rate = min(1.0, how.rate * (0.5 + who.emotionality)) * (0.5 if state.perspective else 1.0)
-    was: dict[str, float] = {axis: getattr(state, axis) for axis in AXES}
-    moves = {axis: rate * (getattr(mood, axis) - was[axis]) for axis in AXES}
-    size, room = sum(map(abs, moves.values())), max(0.0, how.cap - state.drift)
+    valence = rate * (mood.valence - state.valence)
+    arousal = rate * (mood.arousal - state.arousal)
+    dominance = rate * (mood.dominance - state.dominance)
+    size, room = abs(valence) + abs(arousal) + abs(dominance), max(0.0, how.cap - state.drift)
     if size == 0.0 or room == 0.0:
         return {}
     part = min(1.0, room / size)
-    feeling = {axis: clamped(was[axis] + part * moves[axis], AXES[axis]) for axis in AXES}
-    return feeling | {"drift": min(how.cap, state.drift + part * size)}
+    return {
+        "valence": clamped(state.valence + part * valence, -1.0),
+        "arousal": clamped(state.arousal + part * arousal, 0.0),
+        "dominance": clamped(state.dominance + part * dominance, -1.0),
+        "drift": min(how.cap, state.drift + part * size),
+    }
 
 
 def rivals(
@@ -84,8 +90,8 @@ def rivals(
     winners = [one for one in kept if one in vectors]
     if how is None or not left or not winners:
         return ()
-    rows, columns = (np.array([vectors[one] for one in some]) for some in (left, winners))
-    cosines = (rows @ columns.T).max(axis=1)
+    rows = np.array([vectors[one] for one in (*left, *winners)])
+    cosines = (rows[: len(left)] @ rows[len(left) :].T).max(axis=1)
     alike = sorted(zip(cosines.tolist(), left, strict=True), key=lambda pair: -pair[0])
     return tuple(one for cosine, one in alike if cosine > how.similarity)[: how.most]
 
@@ -177,6 +183,6 @@ def cue_of(record: Record) -> str:
         cue = f"{record.fact.subject} {record.fact.attribute}"
     else:
         words = (one.strip(_PUNCTUATION) for one in record.text[:_BEGINNING].split())
-        telling = [one for one in words if one and one.casefold() not in _STOP_WORDS]
-        cue = " ".join(telling[:_CUE_WORDS]) or record.type
+        telling = (one for one in words if one and one.casefold() not in _STOP_WORDS)
+        cue = " ".join(islice(telling, _CUE_WORDS)) or record.type
     return ellipsis(in_a_line(cleaned(cue)), _LONGEST_CUE)

@@ -277,7 +277,8 @@ class Recollection:
             for one in weaker:
                 if one in newest:
                     changed[one] = suppressed(newest[one], settings, traits)
-            dynamics.states.put(new.values())
+            if new:
+                dynamics.states.put(new.values())
             dynamics.states.use(changed.values())
             if dynamics.links is not None and len(kept) > 1:
                 best = [one for one in kept if one in newest][: dynamics.links.settings.most]
@@ -320,11 +321,12 @@ class Recollection:
         return (hit.model_copy(update={"state": state}),)
 
     def _shown(self, hit: RecalledRecord) -> RecalledRecord:
-        state = self._states.get(hit.record.id)
+        record = hit.record
+        state = self._states.get(record.id)
         if state is None:
             return hit
-        confidence = confidence_now(state, hit.record, self._now, self._settings, self._traits)
-        how, last = self._settings.source_confidence, self._last(hit.record.id)
+        confidence = confidence_now(state, record, self._now, self._settings, self._traits)
+        how, last = self._settings.source_confidence, self._last(record.id)
         shown = RecalledState(
             gist=state.gist,
             strength=round(strength_now(state, self._now, self._settings), _DIGITS),
@@ -332,10 +334,10 @@ class Recollection:
             doubtful=how is not None and confidence < how.shown_below,
             age=round(days_since(state.encoded_at, self._now), _DIGITS),
             flashbulb=state.flashbulb,
-            unconfirmed=how is not None and trust_of(hit.record) is Trust.UNTRUSTED,
-            yields_to=None if last == hit.record.id else last,
+            unconfirmed=how is not None and trust_of(record) is Trust.UNTRUSTED,
+            yields_to=None if last == record.id else last,
         )
-        return RecalledRecord(record=hit.record, score=hit.score, why=hit.why, state=shown)
+        return RecalledRecord(record=record, score=hit.score, why=hit.why, state=shown)
 
 
 def _calm_if_untrusted(state: RecordState, record: Record) -> RecordState:

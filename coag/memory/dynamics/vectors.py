@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_KEPT = 4_000
-"""Vectors in RAM; 256 numbers each are 4 MB."""
+_KEPT = 16_000
+"""Vectors in RAM; 256 numbers each are 16 MB."""
 _FEW = 16
 _QUICK = (WordLlamaEmbedder, HashEmbedder)
 """Embedders that take a fraction of a millisecond for a text."""
@@ -67,8 +67,8 @@ class RecordVectors:
     def keep(self, vectors: dict[str, NDArray[np.float32]]) -> None:
         """Keeps vectors at hand; of too many the oldest go."""
         self._kept |= vectors
-        for one in list(self._kept)[: max(0, len(self._kept) - _KEPT)]:
-            del self._kept[one]
+        while len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
 
     def drop(self, ids: Sequence[str]) -> None:
         """Forgets the vectors of records that are gone."""
