@@ -52,6 +52,11 @@ class InMemoryStore(IndexedStore):
         """Only an embedder may take its time."""
         return await asyncio.to_thread(work) if embeds else work()
 
+    def _search(self, search: Search, condition: Condition) -> list[RecalledRecord]:
+        if not self._memory.count(search.kind):
+            return []  # without waiting until a search in another thread has ended
+        return super()._search(search, condition)
+
     def _asks_embedder(self, search: Search) -> bool:
         known = search.text is None or self._memory.queries.knows(search.text)
         return not known and self._memory.count(search.kind) > 0
