@@ -94,9 +94,12 @@ class Recaller:
         recollection = None
         if self.dynamics is not None:
             recollection = Recollection(self.dynamics, text, partial(_answers, searches))
-        answers = await asyncio.gather(
-            *(self._search(search, recollection) for search in searches),
-            *(self._ask(source, text, k) for source in self.sources),
+        answers, _ = await asyncio.gather(
+            asyncio.gather(
+                *(self._search(search, recollection) for search in searches),
+                *(self._ask(source, text, k) for source in self.sources),
+            ),
+            _begun(recollection),  # while searches run in other threads
         )
         kinds = {search.kind for search in searches}
         hits = [hit for answer in answers for hit in answer.records]
@@ -199,6 +202,11 @@ class Recaller:
     def _contradicts(self, other: Record, record: Record) -> bool:
         current = other.superseded_by is None and self._in_force(other)
         return current and other.scope == record.scope and other.scope in self.scopes
+
+
+async def _begun(recollection: Recollection | None) -> None:
+    if recollection is not None:
+        recollection.begin()
 
 
 def _answers(searches: Sequence[Search], record: Record) -> bool:

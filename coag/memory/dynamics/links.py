@@ -9,10 +9,10 @@ activated once, so activation never runs back to where it came from.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
+from itertools import permutations
 
 from coag.schema import RecalledRecord, Record, ScoreParts
 from coag.store import (
@@ -38,9 +38,7 @@ CREATE TABLE IF NOT EXISTS links (
 CREATE INDEX IF NOT EXISTS links_back ON links (other)
 """
 _LEARNED = """
-INSERT INTO links (record, owner, other, weight)
-  SELECT one.value, ?, two.value, ? FROM json_each(?) one, json_each(?) two
-  WHERE one.value != two.value
+INSERT INTO links (record, owner, other, weight) VALUES (?, ?, ?, ?)
   ON CONFLICT DO UPDATE SET weight = MIN(1.0, weight + excluded.weight)
 """
 _LEAST_ACTIVATION = 1e-3
@@ -61,16 +59,16 @@ class RecordLinks:
 
         A record that has too many links loses its weakest, though none of these.
         """
-        together = {*records}
-        ids = json.dumps(sorted(together))
-        with self.file.transaction() as db:
-            db.execute(_LEARNED, (self.owner, self.settings.rate, ids, ids))
+        together, rate = sorted({*records}), self.settings.rate
+        pairs = permutations(together, 2)
+        with self.file.transaction():
+            self.file.write(_LEARNED, ((one, self.owner, other, rate) for one, other in pairs))
             too_many = (
                 "SELECT record FROM links WHERE owner = ? AND record IN ({}) "
                 f"GROUP BY record HAVING COUNT(*) > {self.settings.bound}"
             )
             for row in self.file.rows_of(too_many, together, self.owner):
-                self._bound(row["record"], together - {row["record"]})
+                self._bound(row["record"], [one for one in together if one != row["record"]])
 
     def _bound(self, record: str, kept: Collection[str]) -> None:
         tied = self.neighbours([record]).get(record, {})

@@ -72,16 +72,26 @@ class Recollection:
         """What ties records; None where that is off or cannot be read."""
         self._traits: Traits | None = None
         self._mood: Mood | None = None
-        self._edition = (0, 0)  # of the file, before any state was read
+        self._edition: tuple[int, int] | None = None
+        """That of the file before any state was read."""
+        if self.links is not None:
+            try:
+                self.links.check()
+            except RecordStoreError as error:
+                self._go_without(error)
+                self.links = None
+
+    def begin(self) -> None:
+        """Reads who recalls, and in which mood; once, and before anything is weighed."""
+        if self._edition is not None:
+            return
+        dynamics, self._edition = self._dynamics, (0, 0)
         try:
             self._traits = dynamics.traits
             self._mood = dynamics.mood_at(self._now, self._traits)
             self._edition = dynamics.file.edition()
-            if self.links is not None:
-                self.links.check()
         except RecordStoreError as error:
             self._go_without(error)
-            self.links = None
 
     def _go_without(self, error: RecordStoreError) -> None:
         """Notes why recall continues by the records alone."""
@@ -98,6 +108,7 @@ class Recollection:
 
         What replaced one of them comes too, before it.
         """
+        self.begin()
         standing = await self._standing(hits, store)
         self._look_up([hit.record for hit in (*hits, *standing.values())])
         known = {hit.record.id: hit.record for hit in (*hits, *standing.values())}
@@ -123,6 +134,7 @@ class Recollection:
         store: RecordStore,
     ) -> Recollected:
         """Does what a recall does to memory, and says what there is to say."""
+        self.begin()
         own = [hit for hit in kept if hit.record.id in self._states]
         beside = [hit for hit in others if hit.record.id in self._states]
         names = [hit.record.id for hit in own]
