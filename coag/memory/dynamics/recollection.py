@@ -190,7 +190,7 @@ class Recollection:
         except RecordStoreError as error:
             self._go_without(error)
             return {}
-        last = {one: self._last(one) for one in stated if one in self._yielding}
+        last = {one: _last(one, self._yielding) for one in stated if one in self._yielding}
         if not last:
             return {}
         here = {hit.record.id: hit for hit in hits}
@@ -204,19 +204,11 @@ class Recollection:
             if to in here and at_least(trust_of(here[to].record), trust_of(here[one].record))
         }
 
-    def _last(self, name: str) -> str:
-        """The last record of the chain to which a record yields."""
-        seen = {name}
-        while (to := self._yielding.get(name)) is not None and to not in seen:
-            seen.add(to)
-            name = to
-        return name
-
     def _doubt(self, state: RecordState, record: Record, known: Mapping[str, Record]) -> None:
         """Notes a record that is left out: untrusted, and less sure than it must be."""
         if trust_of(record) is not Trust.UNTRUSTED:
             return
-        better = known.get(self._last(record.id), record)
+        better = known.get(_last(record.id, self._yielding), record)
         contradicted = trust_of(better) is not Trust.UNTRUSTED
         sure = confidence_now(state, record, self._now, self._settings, self._traits)
         if is_left_out(sure, record, self._settings, contradicted=contradicted):
@@ -338,7 +330,7 @@ class Recollection:
         if state is None:
             return hit
         confidence = confidence_now(state, record, self._now, self._settings, self._traits)
-        how, last = self._settings.source_confidence, self._last(record.id)
+        how, last = self._settings.source_confidence, _last(record.id, self._yielding)
         shown = RecalledState(
             gist=state.gist,
             strength=round(strength_now(state, self._now, self._settings), _DIGITS),
@@ -350,6 +342,15 @@ class Recollection:
             yields_to=None if last == record.id else last,
         )
         return RecalledRecord(record=record, score=hit.score, why=hit.why, state=shown)
+
+
+def _last(name: str, yielding: Mapping[str, str]) -> str:
+    """The last record of the chain to which a record yields."""
+    seen = {name}
+    while (to := yielding.get(name)) is not None and to not in seen:
+        seen.add(to)
+        name = to
+    return name
 
 
 def _calm_if_untrusted(state: RecordState, record: Record) -> RecordState:
