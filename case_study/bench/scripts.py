@@ -12,7 +12,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Literal, Protocol, cast
 
 from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient
@@ -24,7 +24,6 @@ Fault = Literal["skip", "repeat", "wrong", "unchecked", "early"]
 """`skip`: a step is left out. `repeat`: it is done twice. `wrong`: with a wrong argument, or by a
 wrong tool where it has none. `unchecked`: without the checks before it. `early`: before the step
 that comes before it."""
-FAULTS: tuple[Fault, ...] = get_args(Fault)
 Temper = Literal["heeds", "goes-on", "insists"]
 """What a policy does after a refusal. `heeds`: what would have been right. `goes-on`: the next
 step, as if nothing had been said. `insists`: the same again, three times in all."""

@@ -219,10 +219,6 @@ class Step(Value):
     """The name of the activity's run folder, once it has one."""
 
 
-Now = Callable[[], datetime]
-"""Gives the time."""
-
-
 _SHOWN = 2_000
 """Characters of a result that are shown."""
 
