@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, metadata
 
 from packaging.requirements import Requirement
@@ -183,7 +184,7 @@ def _foremost(name: str, facts: Installation) -> tuple[str, SpecifierSet]:
     coag before others; a plain requirement before an extra; a narrow extra before a broad one.
     """
     for asker in _ASKERS:
-        required = [Requirement(text) for text in facts.requirements.get(asker, ())]
+        required = _parsed(facts.requirements.get(asker, ()))
         breadths = Counter(map(_extra_of, required))
         breadths[""] = 0  # what is needed without an extra
         asking = [each for each in required if each.name == name]
@@ -192,6 +193,11 @@ def _foremost(name: str, facts: Installation) -> tuple[str, SpecifierSet]:
             extra = _extra_of(first)
             return f"{asker}[{extra}]" if extra else asker, first.specifier
     return "", SpecifierSet()
+
+
+@lru_cache(maxsize=8)
+def _parsed(texts: tuple[str, ...]) -> tuple[Requirement, ...]:
+    return tuple(map(Requirement, texts))
 
 
 def _extra_of(requirement: Requirement) -> str:

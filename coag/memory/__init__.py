@@ -47,7 +47,7 @@ from .procedures import (
     rules_of,
     seed_procedures,
 )
-from .recall import Recall, RecallSource, found_by_id
+from .recall import Recall, RecallSource
 from .rehydration import MemoryDynamicsModule, restore
 from .retraction import Revocation
 from .scopes import (
@@ -75,7 +75,6 @@ __all__ = [
     "said_by_person",
     "Recall",
     "RecallSource",
-    "found_by_id",
     "restore",
     "MemoryDynamicsModule",
     "Remembered",

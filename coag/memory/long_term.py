@@ -29,11 +29,12 @@ from coag.store import (
     RecordStore,
     Search,
     StoreConfig,
+    found_by_id,
 )
 
 from .dynamics import MemoryDynamics, MemoryDynamicsConfig, read_all
 from .procedural import ProceduralMemory
-from .recall import Recall, Recaller, RecallSource, found_by_id
+from .recall import Recall, Recaller, RecallSource
 from .retraction import Revocation, chain_of, forgotten, retracted
 from .scopes import Scopes, lock_of, scopes_in
 from .write_policy import Remembered, ToRemember, record_of

@@ -11,14 +11,12 @@ from typing import Protocol
 from coag.errors import RecordStoreError
 from coag.schema import Clock, FeltRecord, MemoryKind, RecalledRecord, Record, Scalar
 from coag.store import (
-    SHORT_ID_LENGTH,
     RecordStore,
     Search,
     condition_of,
     flat_fields,
     parse_where,
     ranked,
-    short_id,
 )
 
 from .dynamics.engine import MemoryDynamics
@@ -227,20 +225,6 @@ def _without_repeats(hits: list[RecalledRecord], k: int) -> list[RecalledRecord]
 
 def _is_whole(source: RecallSource) -> bool:
     return bool(getattr(source, "whole", False))
-
-
-async def found_by_id(
-    store: RecordStore, scopes: tuple[str, ...] | None, kinds: Sequence[MemoryKind], name: str
-) -> list[Record]:
-    """The records of these scopes whose id begins with a short id or a longer part of one."""
-    if len(name) < SHORT_ID_LENGTH:
-        return []
-    where, found = {"short_id": short_id(name)}, list[Record]()
-    for kind in kinds:
-        search = Search(text=None, kind=kind, k=10, scopes=scopes, where=where)
-        hits = await store.search(replace(search, include_superseded=True))
-        found += [hit.record for hit in hits if hit.record.id.startswith(name)]
-    return found
 
 
 async def records_of_type(

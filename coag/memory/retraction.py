@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Literal
 
 from coag.schema import MemoryKind, Record, Written
-from coag.store import RecordStore, slices
+from coag.store import RecordStore, found_by_id, slices
 
 from .facts import (
     at_least,
@@ -36,7 +36,6 @@ from .facts import (
 )
 from .procedural import ProceduralMemory, Undone
 from .procedures import ProcedureVersion, source_origin
-from .recall import found_by_id
 from .writing import Draft
 
 _ID = re.compile(r"[0-9a-f]{8,32}")

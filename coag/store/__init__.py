@@ -22,7 +22,7 @@ from .in_memory import InMemoryStore
 from .lexical import Lexicon, LexiconError, query_words, throw_away
 from .location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
 from .minilm import MiniLmEmbedder
-from .protocol import RecordStore, WrappedStore, embedder_within, innermost
+from .protocol import RecordStore, WrappedStore, embedder_within, found_by_id, innermost
 from .records import (
     FIXED_FIELDS,
     SHORT_ID_LENGTH,
@@ -58,6 +58,7 @@ __all__ = [
     "WrappedStore",
     "innermost",
     "embedder_within",
+    "found_by_id",
     "Search",
     "LinkSource",
     "superseded_pair",

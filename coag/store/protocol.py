@@ -8,6 +8,7 @@ from typing import Protocol
 from coag.schema import MemoryKind, RecalledRecord, Record
 
 from .embedders import Embedder
+from .records import SHORT_ID_LENGTH, short_id
 from .search import Search
 
 
@@ -196,3 +197,19 @@ def innermost(store: RecordStore) -> RecordStore:
 def embedder_within(store: RecordStore) -> Embedder | None:
     """The embedder of a store, through the stores around it; None where it has none of ours."""
     return getattr(innermost(store), "embedder", None)
+
+
+async def found_by_id(
+    store: RecordStore, scopes: tuple[str, ...] | None, kinds: Sequence[MemoryKind], name: str
+) -> list[Record]:
+    """The records of these scopes whose id begins with a short id or a longer part of one."""
+    if len(name) < SHORT_ID_LENGTH:
+        return []
+    where, found = {"short_id": short_id(name)}, list[Record]()
+    for kind in kinds:
+        search = Search(
+            text=None, kind=kind, k=10, scopes=scopes, where=where, include_superseded=True
+        )
+        hits = await store.search(search)
+        found += [hit.record for hit in hits if hit.record.id.startswith(name)]
+    return found

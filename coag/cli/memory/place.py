@@ -21,7 +21,6 @@ from coag._util.text import clip, in_a_line
 from coag._util.text import visible as unseen_escaped
 from coag.cli.output import say, screen
 from coag.errors import ConfigurationError, EmbedderMismatchError
-from coag.memory import found_by_id
 from coag.schema import MemoryKind, RecalledRecord, Record
 from coag.store import (
     DEFAULT_RANKING,
@@ -33,6 +32,7 @@ from coag.store import (
     StoreConfig,
     WordLlamaEmbedder,
     embedder_of,
+    found_by_id,
     holds_records,
     parse_where,
     plan_reembedding,
