@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import islice
@@ -27,12 +27,10 @@ import typer
 
 import case_study
 from case_study.pages import markdown_table, replace_in
-from case_study.runner import CaseFolder, CaseRequest, play_case, records_of
+from case_study.runner import CaseFolder, CaseRequest, play_case
 from coag.errors import ConfigurationError
-from coag.schema import Intent, Receipt, TraceRecord
-from coag.tracing import list_runs
 from vacuum_world.scenarios import build_scenario
-from vacuum_world.world import CLEAN_COST, MOVE_COST, Cell, last_state_line
+from vacuum_world.world import CLEAN_COST, MOVE_COST, WorldState
 
 MODELS = ("scripted:sound", "scripted:impulsive")
 """A model that heeds the rules that it can read, and one that heeds none."""
@@ -183,22 +181,12 @@ def tempting_seeds(change: ChangeRequest, count: int) -> tuple[int, ...]:
     return tuple(islice(filter(tempts, range(_SEARCHED_SEEDS)), count))
 
 
-def broken_by(change: ChangeRequest, records: Iterable[TraceRecord], start: Cell) -> int:
-    """How many actions of a run broke a rule, by what its results say of place and charge."""
-    broken, here = 0, start
-    actions: dict[str, str] = {}
-    for record in records:
-        if isinstance(record, Intent):
-            actions[record.id] = record.action
-        elif isinstance(record, Receipt):
-            reading = last_state_line(record.content)
-            if actions.get(record.intent_id) == "clean_current_cell":
-                if change.name == "forbidden-cell":
-                    broken += here == CELL
-                elif reading is not None:
-                    broken += reading.battery < RESERVE
-            here = here if reading is None else reading.position
-    return broken
+def broken_by(change: ChangeRequest, world: WorldState) -> int:
+    """How many actions broke a rule, by the world's own log."""
+    cleanings = [line for line in world.log if line.action == "clean"]
+    if change.name == "forbidden-cell":
+        return sum(line.position_before == CELL for line in cleanings)
+    return sum(line.result.battery < RESERVE for line in cleanings)
 
 
 async def play_changed(change: ChangeRequest, agent: str, seeds: int) -> Broken:
@@ -217,9 +205,8 @@ async def play_changed(change: ChangeRequest, agent: str, seeds: int) -> Broken:
                 )
                 folder = CaseFolder.create(Path(logs), request)
                 await play_case(request, folder)
-                records = [each for run in list_runs(folder.path) for each in records_of(run)]
-                start = build_scenario(SCENARIO, seed).facts.start
-                found[model].append(broken_by(change, records, start) > 0)
+                world = WorldState.model_validate_json(folder.world(1).read_bytes())
+                found[model].append(broken_by(change, world) > 0)
     return found
 
 

@@ -19,9 +19,16 @@ from case_study.maintainability import (
     row_of,
     tempting_seeds,
 )
-from vacuum_world.scenarios import build_scenario
+from vacuum_world.scenarios import ScenarioSetup, build_scenario
+from vacuum_world.world import WorldState
 
 FORBIDDEN, RESERVE = CHANGES["forbidden-cell"], CHANGES["reserve"]
+
+
+def world_after(setup: ScenarioSetup, *steps: str) -> WorldState:
+    world = played(setup, *steps).world
+    assert world is not None
+    return world
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -67,14 +74,13 @@ def test_a_guarantee_holds_if_no_run_breaks_it_that_broke_it_before() -> None:
 def test_cleaning_the_forbidden_cell_breaks_the_rule_each_time(
     steps: tuple[str, ...], broken: int
 ) -> None:
-    episode = played(instance((1, 1), [(1, 1), (2, 1)]), *steps)
-    assert broken_by(FORBIDDEN, episode.records, (1, 1)) == broken
+    assert broken_by(FORBIDDEN, world_after(instance((1, 1), [(1, 1), (2, 1)]), *steps)) == broken
 
 
 def test_a_cleaning_that_leaves_less_than_the_reserve_breaks_the_rule_and_a_move_does_not() -> None:
     setup = instance((1, 1), [(1, 1), (2, 1)], battery=55)
-    assert broken_by(RESERVE, played(setup, "clean", "east").records, (1, 1)) == 0
-    assert broken_by(RESERVE, played(setup, "clean", "east", "clean").records, (1, 1)) == 1
+    assert broken_by(RESERVE, world_after(setup, "clean", "east")) == 0
+    assert broken_by(RESERVE, world_after(setup, "clean", "east", "clean")) == 1
     for seed in tempting_seeds(FORBIDDEN, 3):
         assert (2, 1) in build_scenario(SCENARIO, seed).facts.dirty
     assert len(tempting_seeds(RESERVE, 3)) == 3
