@@ -1,20 +1,17 @@
 """Reminds every second, on a clock of its own, until it is killed, and says what it does.
 
-    python -m kits.killed_reminders FILE
-
-For each line `NUMBER` that it reads, a child of it works on the file from second 1,000 * NUMBER on.
-It prints its process id, then `given ID` for each reminder that it is given, and `ended ID` once
-it has ended it; and its parent `killed` for each child.
+`python -m kits.killed_reminders FILE`, for a `Killer`: a child works on the file from second
+1,000 * NUMBER on. It says `given` for each reminder that it is given, and `over` once it has ended
+it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import sys
 from datetime import timedelta
 from pathlib import Path
 
+from kits.killing import fork_for_each_line, repeat, say
 from kits.remembered import START
 
 from coag.memory.consolidation import AtEvent, AtTime, Intentions
@@ -28,35 +25,21 @@ def opened(path: Path, number: int) -> Intentions:
     return Intentions(MemoryDynamics("plain", path=path, owner="ann", clock=clock))
 
 
-async def _work(path: Path, number: int) -> None:
-    intentions = opened(path, number)
+async def _work(numbers: list[int]) -> None:
+    intentions = opened(Path(sys.argv[1]), numbers[1])
     intentions.add("tick", AtTime(at=START, every=1))
     intentions.add("bell", AtEvent(event="bell", recurring=True))
-    _say(str(os.getpid()))
-    while True:
+
+    async def remind() -> None:
         intentions.check()
         intentions.happened("bell")
         for percept in await intentions.unperceived():
-            _say(f"given {percept.id}")
+            say({"given": percept.id})
             intentions.perceived([percept.id])
-            _say(f"ended {percept.id}")
+            say({"over": percept.id})
 
-
-def _say(line: str) -> None:
-    os.write(1, f"{line}\n".encode())
-
-
-def _main(path: Path) -> None:
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            try:
-                asyncio.run(_work(path, int(line)))
-            finally:
-                os._exit(1)  # only what went wrong ends it
-        os.waitpid(child, 0)
-        _say("killed")
+    await repeat(remind)
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    fork_for_each_line(_work)

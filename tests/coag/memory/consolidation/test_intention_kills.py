@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import random
-import signal
-import subprocess
-import sys
+import json
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from kits.killed_reminders import opened
-
-TESTS = Path(__file__).parents[3]
-
-
-def killed_often(path: Path, kills: int, seed: int) -> list[str]:
-    """What the processes said that used a file and were each killed at a random line."""
-    dice, said = random.Random(seed), list[str]()
-    command = [sys.executable, "-m", "kits.killed_reminders", str(path)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=TESTS
-    ) as parent:
-        assert parent.stdin is not None
-        assert parent.stdout is not None
-        for number in range(kills):
-            parent.stdin.write(f"{number}\n")
-            parent.stdin.flush()
-            worker = int(parent.stdout.readline())
-            said += [parent.stdout.readline().strip() for _ in range(dice.randint(0, 12))]
-            os.kill(worker, signal.SIGKILL)
-            while (line := parent.stdout.readline().strip()) != "killed":
-                said.append(line)
-        parent.stdin.close()
-    return said
+from kits.killing import Killer
 
 
 async def reminded_as_promised(path: Path, kills: int, seed: int) -> None:
-    said = [line.split() for line in killed_often(path, kills, seed)]
+    said, killer = list[str](), Killer("kits.killed_reminders", path, most=12)
+    try:
+        for number in range(kills):
+            said += killer.kill_one(seed + number, number)
+    finally:
+        killer.close()
     intentions = opened(path, kills)
-    left = [one.id for one in await intentions.unperceived()]
-    ended, numbers = set[str](), defaultdict[str, set[int]](set)
-    for what, one in [*said, *(("given", one) for one in left)]:
-        if what == "ended":
-            ended.add(one)
+    left = [("given", one.id) for one in await intentions.unperceived()]
+    over, numbers = set[str](), defaultdict[str, set[int]](set)
+    for what, one in [*(pair for line in said for pair in json.loads(line).items()), *left]:
+        if what == "over":
+            over.add(one)
             continue
-        assert one not in ended, f"{one} was perceived, and is given again"
+        assert one not in over, f"{one} was perceived, and is given again"
         name, number = one.split("/")
         numbers[name].add(int(number))
     assert len(numbers) == 2
