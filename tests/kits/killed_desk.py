@@ -7,20 +7,17 @@ fork of this process, which has imported everything, so that a kill costs no sta
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import random
-import signal
 import sqlite3
 import sys
-import time
 import uuid
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import refund_desk
+from kits.killing import die, ended, fork
 
 from coag import CoagAgent, tool
 from coag.errors import CoagError
@@ -29,6 +26,8 @@ from coag.tracing import list_runs, read_run
 
 LONGEST = 0.6
 """Seconds after which a desk is killed at the latest; a turn takes about half of it."""
+PATIENCE = 60.0
+"""Seconds that a desk may take that nobody kills, or that kills itself."""
 _INSERT = "INSERT OR IGNORE INTO refunds"
 
 
@@ -40,10 +39,10 @@ def dying(when: str, *, blind: bool) -> type[sqlite3.Connection]:
             if blind and sql.startswith(_INSERT):
                 given = ((uuid.uuid4().hex, *given[0][1:]),)
             if when == "before" and sql.startswith(_INSERT):
-                os.kill(os.getpid(), signal.SIGKILL)
+                die()
             cursor = super().execute(sql, *given)
             if when == "after" and sql.startswith(_INSERT):
-                os.kill(os.getpid(), signal.SIGKILL)
+                die()
             return cursor
 
     return Dying
@@ -67,44 +66,26 @@ def blinded(*, reconcile: object = None, **given: Any) -> Any:
     return tool(**given)
 
 
-def in_a_fork(folder: Path, when: str, seconds: float | None, *, blind: bool) -> bool:
+def in_a_fork(folder: Path, when: str, seconds: float, *, blind: bool) -> bool:
     """Serves in a fork of this process; False if it was killed.
 
     Raises:
         AssertionError: It ended by an error of its own.
     """
-    child = os.fork()
-    if child == 0:
-        try:
-            if blind:
-                refund_desk.tool = blinded  # type: ignore[assignment]
-            if blind or when in ("before", "after"):
-                kind = dying(when, blind=blind)
-                real = sqlite3.connect
-                refund_desk.sqlite3.connect = lambda *a, **k: real(*a, **{**k, "factory": kind})  # type: ignore[attr-defined]
-            asyncio.run(serve(folder))
-            os._exit(0)
-        except BaseException as error:  # the parent says of which kind it was
-            (folder / "error.txt").write_text(f"{type(error).__name__}: {error}")
-            os._exit(1)
-    if seconds is not None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return _ended(status, folder)
-            time.sleep(0.002)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return _ended(status, folder)
 
+    async def served() -> None:
+        if blind:
+            refund_desk.tool = blinded  # type: ignore[assignment]
+        if blind or when in ("before", "after"):
+            kind = dying(when, blind=blind)
+            real = sqlite3.connect
+            refund_desk.sqlite3.connect = lambda *a, **k: real(*a, **{**k, "factory": kind})  # type: ignore[attr-defined]
+        await serve(folder)
 
-def _ended(status: int, folder: Path) -> bool:
-    if os.WIFSIGNALED(status):
-        return False
-    if status != 0:
+    over = ended(fork(folder, served()), seconds)
+    if (folder / "error.txt").exists():
         raise AssertionError((folder / "error.txt").read_text())
-    return True
+    return over
 
 
 def killed(folder: Path, source: random.Random, *, blind: bool) -> dict[str, Any]:
@@ -113,9 +94,9 @@ def killed(folder: Path, source: random.Random, *, blind: bool) -> dict[str, Any
     kills = 0
     for _ in range(source.choice((1, 1, 2))):
         when = source.choice(("before", "after", "any", "any"))
-        seconds = source.uniform(0, LONGEST) if when == "any" else None
+        seconds = source.uniform(0, LONGEST) if when == "any" else PATIENCE
         kills += not in_a_fork(folder, when, seconds, blind=blind)
-    done = in_a_fork(folder, "", None, blind=blind)
+    done = in_a_fork(folder, "", PATIENCE, blind=blind)
     with closing(sqlite3.connect(folder / "shop.db")) as shop, shop:
         shop.executescript(refund_desk.TABLES)
         refunds = [amount for (amount,) in shop.execute("SELECT amount FROM refunds")]
@@ -124,13 +105,12 @@ def killed(folder: Path, source: random.Random, *, blind: bool) -> dict[str, Any
     except CoagError as error:
         violations = [str(error)]
     said = folder / "said.txt"
-    error = folder / "error.txt"
     return {
         "kills": kills,
         "done": done,
         "refunds": refunds,
         "violations": violations,
-        "said": said.read_text() if said.exists() else error.read_text() if error.exists() else "",
+        "said": said.read_text() if said.exists() else "",
     }
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kits.kettles import GOAL, Decision, Kettle, cook, minded
+from kits.killing import die, ended, fork
 
 from coag.mcp import StreamableHttpServerParams
 from coag.proof import examine
@@ -82,10 +83,6 @@ class DeadlyConnection(McpToolConnection):
         return answer
 
 
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 async def serve(folder: Path) -> None:
     """The kitchen, until it is killed; how often the kettle was switched on is in a file."""
     workspace = Workspace()
@@ -117,33 +114,6 @@ async def live(folder: Path, address: str, when: str) -> None:
         activity = agent.add_goal(GOAL, activity_id="boil")
         over = await agent.ended(activity.id)
     write(folder / "over.json", over.model_dump_json())
-
-
-def fork(folder: Path, work: Any) -> int:
-    """Runs an asynchronous function in a fork of this process."""
-    child = os.fork()
-    if child == 0:
-        try:
-            asyncio.run(work)
-            os._exit(0)
-        except BaseException as error:  # the parent says of which kind it was
-            write(folder / "error.txt", f"{type(error).__name__}: {error}")
-            os._exit(1)
-    work.close()
-    return child
-
-
-def ended(child: int, seconds: float) -> bool:
-    """Waits for a process, and kills it after so long; False if it was killed."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return not os.WIFSIGNALED(status)
-        time.sleep(0.002)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
 
 
 def killed(folder: Path, source: random.Random, only: str) -> dict[str, Any]:

@@ -8,8 +8,6 @@ checkpoint behind it. `restored` continues from the last checkpoint and prints w
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -25,11 +23,8 @@ from agent_framework.orchestrations import SequentialBuilder
 
 from coag.integrations.agent_framework import MafCoagAgent
 
+from .killing import die
 from .maf_client import Answer, AnsweringClient, call
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Killer(AgentMiddleware):

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -27,6 +28,38 @@ TESTS = Path(__file__).parents[1]
 def say(line: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
+
+
+def die() -> None:
+    """Kills this process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fork(folder: Path, work: Coroutine[Any, Any, None]) -> int:
+    """Does the work in a fork of this process; how it failed is in a file of the folder."""
+    child = os.fork()
+    if child == 0:
+        try:
+            asyncio.run(work)
+            os._exit(0)
+        except BaseException as error:  # the parent says of which kind it was
+            (folder / "error.txt").write_text(f"{type(error).__name__}: {error}")
+            os._exit(1)
+    work.close()
+    return child
+
+
+def ended(child: int, seconds: float) -> bool:
+    """Waits for a process, and kills it after so long; False if it was killed."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return not os.WIFSIGNALED(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
 
 
 async def repeat(step: Callable[[], Awaitable[None]]) -> NoReturn:
