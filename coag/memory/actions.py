@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -441,7 +442,8 @@ class MemoryActions:
             self._on_written(written)
 
 
-def _specs(scopes: Sequence[str], procedures: Sequence[str]) -> tuple[ActionSpec, ...]:
+@lru_cache(maxsize=64)  # most agents of a process are offered the same
+def _specs(scopes: tuple[str, ...], procedures: tuple[str, ...]) -> tuple[ActionSpec, ...]:
     offered = (
         (
             EPISODIC_ACTION,

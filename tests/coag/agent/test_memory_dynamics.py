@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kits.brains import brain, respond
 from kits.minds import HandClock
 from kits.turns import say, traced
@@ -58,7 +56,7 @@ async def test_a_gist_its_age_and_a_doubtful_source_are_shown_in_place_of_the_te
     memory = memory_with(dynamics, clock)
     name = await keep(memory, LONG)
     state = dynamics.states.get([name])[name]
-    dynamics.states.put([replace(state, gist="The red door is locked.")])
+    dynamics.states.put([state._replace(gist="The red door is locked.")])
     clock.wait(100 * DAY)
     agent, model = asked(memory)
     await say(agent, "Is the red door locked?")
@@ -76,7 +74,7 @@ async def test_the_words_of_a_gist_from_outside_are_judged_as_those_of_its_recor
     memory = memory_with(dynamics, clock)
     name = await keep(memory, LONG)
     state = dynamics.states.get([name])[name]
-    dynamics.states.put([replace(state, gist="Red doors: locked.")])
+    dynamics.states.put([state._replace(gist="Red doors: locked.")])
     agent, _ = asked(memory)
     await say(agent, "Is the red door locked?")
     held = untrusted_texts(agent.context)
