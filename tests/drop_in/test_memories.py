@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_core import CancellationToken
 from autogen_core.memory import (
     ListMemory,
     Memory,
@@ -21,7 +20,7 @@ from autogen_core.memory import (
     MemoryQueryResult,
     UpdateContextResult,
 )
-from autogen_core.model_context import ChatCompletionContext, UnboundedChatCompletionContext
+from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import UserMessage
 from kits.drop_in import run, within
 from kits.planned import PlannedModel
@@ -102,26 +101,6 @@ async def test_equal_facts_do_not_crowd_out_others() -> None:
     for _ in range(5):
         await made.add(text(FACTS[0]))
     assert set(await found(made, "Ada Bob Cid")) == set(FACTS)
-
-
-async def test_a_cancelled_token_cancels() -> None:
-    made, token = await filled(), CancellationToken()
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await within(made.query("apples", cancellation_token=token))
-    assert await found(made, "apples that Ada likes")
-
-
-async def test_it_shows_what_it_found_once_and_never_as_instructions() -> None:
-    made, context = await filled(), UnboundedChatCompletionContext()
-    for turn in range(5):
-        said = UserMessage(content=f"{turn}: apples that Ada likes", source="user")
-        await context.add_message(said)
-        shown = await made.update_context(context)
-        assert FACTS[0] in [r.content for r in shown.memories.results]
-    messages = await context.get_messages()
-    assert sum(str(m.content).count(FACTS[0]) for m in messages) == 1
-    assert all(m.type == "UserMessage" for m in messages)
 
 
 @pytest.mark.parametrize("kind", [CoagAgent, AssistantAgent])

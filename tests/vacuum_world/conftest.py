@@ -55,10 +55,8 @@ def make_world() -> MakeWorld:
     return build
 
 
-@pytest.fixture
-def served() -> Iterator[WorldServer]:
-    """A still world behind HTTP: dirt on (0,1) and (1,0), an obstacle on (2,0), a gadget."""
-    world = WorldState(
+def _still() -> WorldState:
+    return WorldState(
         seed=0,
         dynamics=STILL,
         dirty=((0, 1), (1, 0)),
@@ -66,8 +64,23 @@ def served() -> Iterator[WorldServer]:
         gadgets=(QUICK_CHARGE,),
         streams=seeded_streams(0),
     )
-    with WorldServer(world) as server:
+
+
+@pytest.fixture
+def served() -> Iterator[WorldServer]:
+    """A still world behind HTTP: dirt on (0,1) and (1,0), an obstacle on (2,0), a gadget."""
+    with WorldServer(_still()) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[WorldServer, httpx.Client]]:
+    """The same with its client, for all tests of a file whose requests change nothing of it."""
+    with (
+        WorldServer(_still()) as server,
+        httpx.Client(base_url=server.url, trust_env=False) as client,
+    ):
+        yield server, client
 
 
 @pytest.fixture

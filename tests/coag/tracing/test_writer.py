@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -14,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import coag
 from coag.errors import TraceError
 from coag.schema import (
     Entry,
@@ -157,25 +155,6 @@ def test_the_note_about_a_repair_names_the_cycle_even_behind_percepts(
         3,
         "The last line was torn; its 6 bytes were moved to trace.jsonl.torn-3.",
     )
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_killed_process_leaves_everything_up_to_its_intent(path: Path) -> None:
-    code = f"""
-import os, signal
-from pathlib import Path
-from coag.schema import ENTRY
-from coag.tracing import TraceWriter
-writer = TraceWriter(Path({str(path)!r}))
-writer.write(ENTRY.validate_json({Entry(seq=0, body=NOTE).model_dump_json()!r}).body)
-writer.write(ENTRY.validate_json({Entry(seq=0, body=INTENT).model_dump_json()!r}).body)
-writer.write(ENTRY.validate_json({Entry(seq=0, body=NOTE).model_dump_json()!r}).body)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-    root = Path(coag.__file__).parents[1]
-    process = subprocess.run([sys.executable, "-c", code], cwd=root, check=False)
-    assert process.returncode == -9
-    assert bodies(path) == [NOTE, INTENT]
 
 
 @pytest.mark.parametrize(

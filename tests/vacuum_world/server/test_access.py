@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import httpx
@@ -34,15 +34,28 @@ GUARDED = _rows()
 Tokens = Mapping[str, str]
 
 
-@pytest.fixture
-def tokens(http: httpx.Client, served: WorldServer) -> Tokens:
+def joined(http: httpx.Client, served: WorldServer) -> Tokens:
     robots = [http.post("/api/agents", json={"name": name}).json() for name in ("ann", "bob")]
     return {
         "own": robots[0]["token"],
         "other": robots[1]["token"],
         "control": served.control_token,
-        "wrong": "wrong-token",
     }
+
+
+@pytest.fixture
+def tokens(http: httpx.Client, served: WorldServer) -> Tokens:
+    return joined(http, served)
+
+
+@pytest.fixture(scope="module")
+def refusing(shared: tuple[WorldServer, httpx.Client]) -> Iterator[tuple[httpx.Client, Tokens]]:
+    """A world for requests that are refused: none of them changes it."""
+    server, client = shared
+    tokens = joined(client, server)
+    before = server.world
+    yield client, tokens
+    assert server.world == before
 
 
 def ask(http: httpx.Client, row: Row, header: str | None) -> httpx.Response:
@@ -59,10 +72,10 @@ def ask(http: httpx.Client, row: Row, header: str | None) -> httpx.Response:
 
 @pytest.mark.parametrize("header", [None, "Bearer", "Basic abc", "Bearer wrong-token"])
 @pytest.mark.parametrize("row", GUARDED, ids=lambda row: f"{row.method} {row.path}")
-def test_without_a_valid_token_it_is_401(
-    http: httpx.Client, tokens: Tokens, row: Row, header: str | None
+def test_without_a_valid_token_it_is_401_and_changes_nothing(
+    refusing: tuple[httpx.Client, Tokens], row: Row, header: str | None
 ) -> None:
-    response = ask(http, row, header)
+    response = ask(refusing[0], row, header)
     assert (response.status_code, response.json()["error"]) == (401, "unauthorized")
     assert response.headers["WWW-Authenticate"] == "Bearer"
 
@@ -72,7 +85,8 @@ def test_without_a_valid_token_it_is_401(
     [row for row in GUARDED if row.access == frozenset({"control"})],
     ids=lambda row: f"{row.method} {row.path}",
 )
-def test_a_robot_is_no_experimenter(http: httpx.Client, tokens: Tokens, row: Row) -> None:
+def test_a_robot_is_no_experimenter(refusing: tuple[httpx.Client, Tokens], row: Row) -> None:
+    http, tokens = refusing
     response = ask(http, row, f"Bearer {tokens['own']}")
     assert (response.status_code, response.json()["error"]) == (403, "forbidden")
 

@@ -34,8 +34,9 @@ def test_a_taken_name_is_a_conflict(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("mark", ["\x1b", "\x00", "\n", "\x9b", "\u202e", "\u2066", "\u2028"])
 def test_a_name_that_can_steer_a_screen_is_refused(
-    http: httpx.Client, served: WorldServer, mark: str
+    shared: tuple[WorldServer, httpx.Client], mark: str
 ) -> None:
+    served, http = shared
     response = http.post("/api/agents", json={"name": f"an{mark}n"})
     assert response.status_code == 422
     assert f"U+{ord(mark):04X}" in response.json()["detail"]

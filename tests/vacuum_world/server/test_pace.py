@@ -172,8 +172,9 @@ def test_a_step_of_a_world_that_is_not_paused_is_a_conflict(
 
 @pytest.mark.parametrize("body", [{"interval": 0}, {"interval": 61}, {"paused": "yes"}, {"x": 1}])
 def test_a_pace_that_cannot_be_one_is_refused(
-    http: httpx.Client, served: WorldServer, body: dict[str, Any]
+    shared: tuple[WorldServer, httpx.Client], body: dict[str, Any]
 ) -> None:
+    served, http = shared
     response = http.put("/api/pace", json=body, headers=bearer(served.control_token))
     assert response.status_code == 422
     assert http.get("/api/pace").json()["interval"] == 1.0
@@ -182,8 +183,9 @@ def test_a_pace_that_cannot_be_one_is_refused(
 @pytest.mark.parametrize("count", [True, "2", 2.5, 2.0, 0, 1001, None])
 @pytest.mark.parametrize("path", ["/api/pace/step", "/api/world/tick"])
 def test_a_count_that_is_no_number_of_steps_is_refused(
-    http: httpx.Client, served: WorldServer, path: str, count: object
+    shared: tuple[WorldServer, httpx.Client], path: str, count: object
 ) -> None:
+    served, http = shared
     control = bearer(served.control_token)
     http.put("/api/pace", json={"paused": True}, headers=control)
     response = http.post(path, json={"count": count}, headers=control)

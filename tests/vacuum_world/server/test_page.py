@@ -6,6 +6,8 @@ from importlib.resources import files
 import httpx
 import pytest
 
+from vacuum_world.server import WorldServer
+
 _FOLDER = files("vacuum_world.server").joinpath("page")
 PARTS = sorted(f.name for f in _FOLDER.iterdir() if f.name.endswith(".js") and f.name != "page.js")
 FILES = [
@@ -14,6 +16,11 @@ FILES = [
     ("/page.js", "text/javascript"),
     *((f"/page/{name}", "text/javascript") for name in PARTS),
 ]
+
+
+@pytest.fixture(scope="module")
+def http(shared: tuple[WorldServer, httpx.Client]) -> httpx.Client:
+    return shared[1]
 
 
 @pytest.mark.parametrize(("path", "media"), FILES)

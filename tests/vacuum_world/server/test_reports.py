@@ -27,6 +27,12 @@ def joined(http: httpx.Client, name: str = "ann") -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+@pytest.fixture(scope="module")
+def robot(shared: tuple[WorldServer, httpx.Client]) -> dict[str, str]:
+    """Robot `r1` of the world that all tests of this file share."""
+    return joined(shared[1])
+
+
 def shown(served: WorldServer) -> list[dict[str, Any]]:
     url = f"{served.url}/api/events"
     with httpx.stream("GET", url, trust_env=False) as response:
@@ -87,9 +93,12 @@ def test_a_restored_world_begins_without_reports(http: httpx.Client, served: Wor
     ],
 )
 def test_a_malformed_report_is_refused_with_the_reason(
-    http: httpx.Client, served: WorldServer, report: dict[str, Any], error: str
+    shared: tuple[WorldServer, httpx.Client],
+    robot: dict[str, str],
+    report: dict[str, Any],
+    error: str,
 ) -> None:
-    robot = joined(http)
+    served, http = shared
     response = http.put("/api/agents/r1/report", json=report, headers=robot)
     assert (response.status_code, response.json()["error"]) == (422, "invalid")
     assert error in response.json()["detail"]
