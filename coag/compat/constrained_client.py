@@ -14,6 +14,7 @@ from autogen_core.models import (
     FunctionExecutionResultMessage,
     LLMMessage,
     RequestUsage,
+    SystemMessage,
     UserMessage,
 )
 
@@ -30,6 +31,8 @@ _USER = "user"
 """Whose messages are the user's, as for a `CoagAgent`."""
 _CORRECTS = "rules"
 """Who says that an answer was forbidden: nobody whose words are trusted."""
+_MEMORY = "memory"
+"""Who says what is in system messages within a dialogue."""
 _EMPTY = "[no text]"
 
 
@@ -43,11 +46,11 @@ class ConstrainedClient(WrappedClient):
     model thought, or wrote beside calls, is left out if the rules would not let it be said.
 
     The workbench hears the dialogue as well, each text once: the words of `user` as the user's, all
-    else (other agents, results of tools that are not the workbench's) as untrusted. So
-    `only_trusted` and `no_foreign_orders` know what the user said. The words of whoever adds a
-    message of `user` to the agent's dialogue are the user's, be it a memory or a handoff: give this
-    client to the agent that uses the workbench, and to nothing that writes such messages itself
-    (`SelectorGroupChat`, web surfers).
+    else (other agents, memories, results of tools that are not the workbench's) as untrusted. So
+    `only_trusted` and `no_foreign_orders` know what the user said. Whoever adds a message of `user`
+    to the dialogue speaks as the user: a handoff's context, an `AgentTool`. Give this client to the
+    agent that uses the workbench, as the outermost one, and to nothing that writes such messages
+    itself (`SelectorGroupChat`, web surfers).
 
     Where a rule may judge answers, a stream is one piece that comes once it is judged; streams are
     passed on as they come where each rule is known to judge tools only (`@rule("pay")`,
@@ -151,10 +154,13 @@ _NOTHING = RequestUsage(prompt_tokens=0, completion_tokens=0)
 def _said_in(messages: Iterable[LLMMessage]) -> Iterator[tuple[str, str, Trust]]:
     """What was said to an agent: by whom, what, and how far it is trusted.
 
-    The agent's own words and calls, and system messages, are not among it.
+    The agent's own words and calls are not among it, nor its instructions: the system message at
+    the front. Memories of AutoGen add others.
     """
-    for message in messages:
-        if isinstance(message, UserMessage):
+    for number, message in enumerate(messages):
+        if isinstance(message, SystemMessage) and number > 0:
+            yield _MEMORY, message.content, Trust.UNTRUSTED
+        elif isinstance(message, UserMessage):
             trust = Trust.USER if message.source == _USER else Trust.UNTRUSTED
             yield message.source, message_text(message), trust
         elif isinstance(message, FunctionExecutionResultMessage):

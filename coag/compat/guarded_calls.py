@@ -159,6 +159,8 @@ def _not_run(name: str, problem: str) -> GuardedResult:
 
 Show = Callable[[object], None]
 _SHOW: ContextVar[Show] = ContextVar("coag_guarded_call_show")
+_WITHIN: ContextVar[tuple[object, ...]] = ContextVar("coag_guarded_call_within", default=())
+"""The guards of the calls within which this runs, e.g. an agent that is a tool."""
 
 
 def show_event(event: object) -> None:
@@ -298,8 +300,13 @@ class GuardedCalls:
             spec = (await executor.specs()).get(name) if self._parallel else None
             beside = spec is not None and spec.read_only and not self._counts(name)
             async with self._in_turn(here, beside=beside):
-                await self.open()
-                return await self._guarded(name, arguments, self._deps(executor, started.extend))
+                within = _WITHIN.set((*_WITHIN.get(), self))
+                try:
+                    await self.open()
+                    deps = self._deps(executor, started.extend)
+                    return await self._guarded(name, arguments, deps)
+                finally:
+                    _WITHIN.reset(within)
         except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
             problem = describe_error(error)
             if not started:  # it could not be judged or recorded
@@ -311,9 +318,12 @@ class GuardedCalls:
 
     @asynccontextmanager
     async def _judging(self, actions: ActionExecutor) -> AsyncGenerator[GuardDeps]:
-        """The turn of judging what is not a call to be run now; it counts as a cycle."""
+        """The turn of judging what is not run; it counts as a cycle.
+
+        Within a call it does not wait for that call's end.
+        """
         with self._entered() as here:
-            async with self._in_turn(here, beside=False):
+            async with self._in_turn(here, beside=self in _WITHIN.get()):
                 await self.open()
                 deps = self._deps(actions)
                 self._set_cycle(self.context.working_memory.cycle + 1)

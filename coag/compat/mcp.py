@@ -94,7 +94,7 @@ def _message(message: Mapping[str, Any]) -> LLMMessage:
     contents = cast("list[Mapping[str, Any]]", given if isinstance(given, list) else [given])
     parts = [_part(content) for content in contents]
     if message["role"] == "user":
-        return UserMessage(content=parts, source="user")
+        return UserMessage(content=parts, source="mcp_server")  # it is not the user who says it
     return AssistantMessage(content="\n".join(map(str, parts)), source="assistant")
 
 

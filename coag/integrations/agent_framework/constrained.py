@@ -265,6 +265,7 @@ class _AnswerGuard(ChatMiddleware):
             if refused is not None:
                 asks_again = True
                 response.messages = [] if left else [await _withheld(refused, context, live)]
+                response.raw_representation = None
             response.messages[:0] = earlier
             response.usage_details = usage
             if not asks_again or not left:

@@ -338,6 +338,7 @@ async def test_the_users_words_are_heard_and_nobody_elses_count_as_theirs() -> N
     assert [(one.source, one.trust) for one in messages_of(bench)] == [
         ("user", Trust.USER),
         ("helper", Trust.UNTRUSTED),
+        ("memory", Trust.UNTRUSTED),
     ]
 
 
@@ -498,6 +499,24 @@ async def test_while_another_loop_uses_the_workbench_nothing_is_given_out() -> N
     finally:
         ended.set()
         await asyncio.to_thread(thread.join)
+
+
+async def test_an_agent_that_is_a_tool_of_its_own_workbench_can_answer() -> None:
+    answers: list[str] = []
+
+    async def ask_mate(question: str) -> str:
+        """Asks a colleague."""
+        mate, _ = constrained(bench, "A secret.", "Nothing.")
+        answers.append((await mate.run(task=question)).messages[-1].to_text())
+        return answers[-1]
+
+    bench = ConstrainedWorkbench([ask_mate], constraints=[no_secret])
+    agent, _ = constrained(bench, call("ask_mate", question="What is it?"), "He knows nothing.")
+
+    result = await agent.run(task="Ask him.")
+
+    assert answers == ["Nothing."]
+    assert result.messages[-1].to_text() == "He knows nothing."
 
 
 async def _called(bench: ConstrainedWorkbench) -> None:
