@@ -392,7 +392,7 @@ def _correct(
     context: ChatContext, response: ChatResponse[Any], draft: Sequence[Message], verdict: Verdict
 ) -> None:
     """Prepares the next request, with an answer that was not given out, and why."""
-    why = Message("user", [correction_of(verdict)], additional_properties=_OURS)
+    why = Message("user", [correction_of(verdict)], additional_properties=copy.deepcopy(_OURS))
     if response.conversation_id is None:
         context.messages = [*context.messages, *draft, why]
         return
