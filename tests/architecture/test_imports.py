@@ -1,20 +1,16 @@
 """Importing the package is cheap: what is heavy is imported where it is used."""
 
 import json
-import subprocess
-import sys
 from typing import Any
+
+from kits.processes import python
 
 _HEAVY = ("chromadb", "wordllama", "openai", "ollama", "anthropic", "tiktoken", "uvicorn")
 
 
 def _in_a_fresh_interpreter(code: str) -> Any:
     """What a script prints as JSON in its last line, run in an interpreter of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(python("-c", code).splitlines()[-1])
 
 
 def test_importing_brings_in_nothing_heavy() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +21,7 @@ from kits.kettles import (
     scripted,
     when,
 )
+from kits.processes import python
 
 from coag._util.locks import try_lock
 from coag.agent import CoagAgent
@@ -44,7 +43,6 @@ from coag.store import HashEmbedder, InMemoryStore
 from coag.tracing import RunFolder, read_trace
 
 pytestmark = pytest.mark.timeout(20)
-ROOT = Path(__file__).parents[3]
 WAIT = ("wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"})
 MOUNT: Decision = ("mount_manual", {"tool": "kettle"})
 PLAN = "Switch on; wait; answer."
@@ -324,16 +322,8 @@ async def test_an_activity_whose_run_another_process_holds_is_not_continued_yet(
 
 def kitchens(folder: Path, *words: str, seconds: float) -> list[dict[str, Any]]:
     """Kitchens whose agents were killed; see the kit."""
-    done = subprocess.run(
-        [sys.executable, "-m", "kits.killed_kitchen", str(folder), *words],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))},
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    said = python("-m", "kits.killed_kitchen", folder, *words, seconds=seconds)
+    return [json.loads(line) for line in said.splitlines()]
 
 
 def as_promised(kitchen: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kits.processes import python
 from typer.main import get_command
 
 import coag
@@ -66,23 +67,19 @@ def test_the_command_for_a_person_is_the_name_or_the_script_beside_python(
 
 def test_declaring_the_commands_imports_nothing_heavy() -> None:
     code = "import sys, coag.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    run = [sys.executable, "-c", code]
-    loaded = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    loaded = python("-c", code)
     heavy = {"pydantic", "autogen_core", "autogen_agentchat", "chromadb", "wordllama", "numpy"}
     assert not heavy & set(loaded.split())
 
 
 def test_looking_at_records_imports_no_more_than_their_store() -> None:
     code = "import sys, coag.cli.memory.search; print(*sys.modules)"
-    run = [sys.executable, "-c", code]
-    loaded = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    loaded = python("-c", code)
     assert not {"coag.memory", "coag.tracing", "autogen_core", "chromadb"} & set(loaded.split())
 
 
 def test_it_is_run_as_a_module_too() -> None:
-    run = [sys.executable, "-m", "coag", "--version"]
-    done = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert done.stdout == f"coag {coag.__version__}\n"
+    assert python("-m", "coag", "--version") == f"coag {coag.__version__}\n"
 
 
 def piped(
@@ -159,6 +156,4 @@ def test_leaving_does_not_look_through_all_that_was_imported() -> None:
         "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); "
         "from coag.cli import main; main(['--version'])"
     )
-    run = [sys.executable, "-c", code]
-    done = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "True"
+    assert python("-c", code).splitlines()[-1] == "True"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from kits.importable import (
     TankState,
     no_deletion,
 )
+from kits.processes import python
 from pydantic import BaseModel, ConfigDict
 
 from coag.context import Budgets, CoagContext, Rendering, from_part, nested_component, to_part
@@ -104,10 +103,7 @@ def test_a_component_loads_in_another_process() -> None:
         "import json, sys; from autogen_core.model_context import ChatCompletionContext as C; "
         "print(C.load_component(json.loads(sys.argv[1])).rendering)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, text], capture_output=True, text=True, check=True, timeout=50
-    )
-    assert done.stdout.strip() == "growing"
+    assert python("-c", code, text).strip() == "growing"
 
 
 async def test_neither_dialogue_nor_state_is_in_a_component() -> None:

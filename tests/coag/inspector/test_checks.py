@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,6 +10,7 @@ from typing import Any
 
 import pytest
 from kits.hostile import hostile_run
+from kits.processes import python
 from kits.tracked import Faulty, cycles_of, plain_turn, written_run
 
 from coag.errors import TraceError
@@ -126,14 +124,7 @@ def test_a_script_that_is_not_guarded_is_run_once(tmp_path: Path) -> None:
     written_run(tmp_path / "logs", plain_turn(1, "Yes."), kind="plain")
     script = tmp_path / "script.py"
     script.write_text(_SCRIPT)
-    answer = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "logs" / "run-1")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert answer.stdout.splitlines() == ["begun", "done"]
+    assert python(script, tmp_path / "logs" / "run-1").splitlines() == ["begun", "done"]
 
 
 _SCRIPT = """

@@ -1,8 +1,6 @@
 """Where activities rest: deliveries that come once, files that are refused, other processes."""
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.held_steps import a_percept, a_signal, a_wait, an_activity
 from kits.minds import NOW
+from kits.processes import python
 
 from coag.schema import PerceptKind
 from coag.situated import (
@@ -210,9 +209,7 @@ def test_another_process_reads_and_leaves_requests_but_never_owns_the_store_too(
     path = tmp_path / "activities.db"
     store = ActivityStore(path)
     store.add(an_activity())
-    said = subprocess.run(
-        [sys.executable, "-c", _OTHER, str(path)], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    said = python("-c", _OTHER, path).splitlines()
     assert "who does not own it may only leave requests" in said[0]
     assert "Another process runs the activities" in said[1]
     (request,) = store.requests()

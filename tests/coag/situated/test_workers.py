@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +12,7 @@ import pytest
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.held_steps import HeldSteps, a_percept, a_signal, a_wait, an_activity, settled, until
 from kits.minds import NOW, HandClock
+from kits.processes import python
 
 from coag.agent import SituatedAgent
 from coag.cli import main
@@ -364,12 +363,5 @@ async def test_a_worker_is_a_component_without_password_and_seen_from_the_termin
 @pytest.mark.long
 @pytest.mark.timeout(120)
 def test_the_example_of_two_workers_shows_that_a_killed_one_is_replaced(database: str) -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "several_workers.py", database],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.stdout.endswith("The build passed, and the users have it.\n"), done.stderr
+    said = python(ROOT / "examples" / "several_workers.py", database, seconds=100)
+    assert said.endswith("The build passed, and the users have it.\n")

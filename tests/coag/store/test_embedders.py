@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
+from kits.processes import python
 
 from coag.errors import RecordStoreError
 from coag.store import HashEmbedder, WordLlamaEmbedder, chroma_embedder, embedder_of
@@ -73,10 +72,7 @@ def test_default_embedder_leaves_the_root_logger_alone_and_needs_no_network() ->
         "WordLlamaEmbedder().embed(['a text'])\n"
         "print(logging.getLogger().handlers, logging.getLogger().level)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == f"[] {logging.WARNING}"
+    assert python("-c", script).strip() == f"[] {logging.WARNING}"
 
 
 def test_hash_embedder_gives_the_same_vector_everywhere() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kits.processes import python
 
 from coag.errors import ConfigurationError
 from coag.store.minilm import MiniLmEmbedder
@@ -119,11 +120,9 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
         "except ConfigurationError as error:\n"
         "    print(error)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert "onnxruntime" in done.stdout
-    assert "pip install 'coag[minilm]'" in done.stdout
+    said = python("-c", script)
+    assert "onnxruntime" in said
+    assert "pip install 'coag[minilm]'" in said
 
 
 @pytest.mark.parametrize(
