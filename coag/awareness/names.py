@@ -195,7 +195,8 @@ class _NameVectors:
             return None
         rows, wanted = self._fill(), self._units([name])
         self._last = ([name], wanted)
-        cosines, numbers = rows @ wanted[0], _NUMBER.findall(name)
+        cosines = np.einsum("ij,j->i", rows, wanted[0])  # `@` would keep every core busy
+        numbers = _NUMBER.findall(name)
         near = np.flatnonzero(cosines >= threshold)
         for place in map(int, near[np.argsort(-cosines[near], kind="stable")]):
             if _NUMBER.findall(self._names[place]) == numbers:

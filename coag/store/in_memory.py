@@ -203,6 +203,7 @@ class _Rows:
         import numpy as np
 
         assert self._vectors is not None  # there are records
-        scores = self._vectors[: len(self.records)] @ query
+        rows = self._vectors[: len(self.records)]
+        scores = np.einsum("ij,j->i", rows, query)  # `@` would keep every core busy
         for place in np.argsort(-scores, kind="stable"):
             yield int(place), score_of(scores.item(int(place)))
