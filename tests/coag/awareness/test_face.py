@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 
@@ -23,19 +22,5 @@ def test_the_rooms_that_take_their_time_are_loaded_when_they_are_first_used() ->
     subprocess.run([sys.executable, "-c", code], check=True, timeout=50)
     assert coag.Awareness is face.Awareness
     assert set(face.__all__) <= set(dir(face))
-
-
-@pytest.mark.parametrize(
-    ("home", "old", "new"),
-    [
-        ("dynamics", "SharedEngine", "SharedEngine"),
-        ("perception", "Domain", "PerceptionDomain"),
-    ],
-)
-def test_a_name_that_moved_is_found_with_a_warning(home: str, old: str, new: str) -> None:
-    module = importlib.import_module(f"coag.awareness.{home}")
-    with pytest.warns(DeprecationWarning, match=old):
-        assert getattr(module, old) is getattr(face, new)
-    for one in (module, face):
-        with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
-            _ = one.Nonsense
+    with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
+        _ = face.Nonsense

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from types import ModuleType
 
 import pytest
 from kits.statements import EPISODIC, SEMANTIC, memory_over, origin, tell, texts
 
-import coag.memory.transfer
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Scopes
 from coag.schema import MemoryKind, RecalledRecord
@@ -149,21 +147,3 @@ def test_a_memory_is_used_from_the_loops_of_two_threads() -> None:
 
     assert not any(thread.is_alive() for thread in threads)
     assert asyncio.run(memory.store.count(SEMANTIC)) == 40
-
-
-@pytest.mark.parametrize(
-    ("module", "old", "new"),
-    [
-        (coag.memory, "revoke_origin", "coag.memory.retract_source"),
-        (coag.memory.transfer, "Imported", "coag.memory.transfer.ImportResult"),
-        (coag.memory.transfer, "corrected", "coag.memory.correction.corrected"),
-    ],
-)
-def test_old_names_are_still_known_and_name_the_new_ones(
-    module: ModuleType, old: str, new: str
-) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"{old} is now {new}"):
-        found = getattr(module, old)
-    assert f"{found.__module__}.{found.__name__}".endswith(new.rpartition(".")[2])
-    with pytest.raises(AttributeError, match="'nonsense'"):
-        getattr(module, "nonsense")  # noqa: B009 - not known to exist

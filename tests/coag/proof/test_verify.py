@@ -27,7 +27,6 @@ from kits.tampering import (
     where,
 )
 
-import coag.proof
 from coag import CoagAgent, CoagContext
 from coag.errors import TraceError
 from coag.proof import Rule, examine, verify
@@ -159,14 +158,10 @@ def _places(value: Any, way: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     return [each for step, it in inner for each in ((*way, step), *_places(it, (*way, step)))]
 
 
-def test_what_is_no_run_is_an_error_nothing_is_none_and_former_names_warn(tmp_path: Path) -> None:
+def test_what_is_no_run_is_an_error_and_nothing_is_none(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"no run's folder"):
         verify(tmp_path)
     assert verify([]) == []
-    with pytest.warns(DeprecationWarning, match="CycleStory is now"):
-        assert coag.proof.CycleStory is coag.proof.CycleResult
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        coag.proof.Nothing  # noqa: B018
 
 
 # ---- runs that have not ended ----
