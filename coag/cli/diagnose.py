@@ -13,12 +13,14 @@ import typer
 from rich.text import Text
 
 from coag._util.text import cleaned, counted, one_line
+from coag.errors import ConfigurationError
 from coag.proof import Diagnosis, DomainKnowledge, diagnoses
+from coag.schema import from_users_name
 from coag.tracing import RunFolder, read_trace
 
 from .options import Domain, Logs, RunOrRuns
 from .output import DIM, say, show, write_json
-from .runs import Damage, domain_of, failing, runs_named
+from .runs import Damage, failing, runs_named
 
 _FAILED = 1
 """Exit code where there is a failure."""
@@ -52,6 +54,23 @@ def diagnose(
     if len(runs) > 1 and not json_lines:
         show([Text(f"{failed} of {len(runs)} runs with a failure", style="bold")])
     raise typer.Exit(_FAILED if failed else 0)
+
+
+def domain_of(name: str | None) -> DomainKnowledge | None:
+    """The domain under an import name."""
+    if name is None:
+        return None
+    if re.fullmatch(r"[^:\s]+:[^:\s]+", name) is None:
+        raise ConfigurationError(
+            f"--domain takes an import name, module:Class, not {name!r}; "
+            "e.g. case_study.faults:VacuumDomain."
+        )
+    value: object = from_users_name(name)
+    if isinstance(value, type) and issubclass(value, DomainKnowledge):
+        return value()
+    if not isinstance(value, DomainKnowledge):
+        raise ConfigurationError(f"{name!r} is no coag.proof.DomainKnowledge.")
+    return value
 
 
 def _print_failures(run: RunFolder, domain: DomainKnowledge | None, *, json_lines: bool) -> int:

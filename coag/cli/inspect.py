@@ -15,9 +15,10 @@ from coag.errors import ConfigurationError
 from coag.inspector import serve_inspector, write_report
 from coag.tracing import RunFolder
 
+from .diagnose import domain_of
 from .options import Domain, Logs, RunOrWatched, SeveralRuns
 from .output import DIM, screen, show
-from .runs import domain_of, folders_called, found_run, runs_named
+from .runs import folders_called, found_run, runs_named
 
 _HERE = ("127.0.0.1", "::1", "localhost")
 _MEGABYTE = 1_000_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
@@ -15,8 +14,6 @@ from rich.text import Text
 
 from coag._util.text import cleaned, ellipsis, one_line
 from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
-from coag.proof import DomainKnowledge
-from coag.schema import from_users_name
 from coag.situated import RUNS_NAME, STORE_NAME, ActivityStore
 from coag.tracing import (
     ProblemKind,
@@ -31,26 +28,6 @@ from coag.tracing import (
 
 from .output import DIM, as_json, say, screen, show, write_json
 from .terminal import as_typed, coag_command
-
-# ---- The domain that a person names for a command ----
-
-
-def domain_of(name: str | None) -> DomainKnowledge | None:
-    """The domain under an import name."""
-    if name is None:
-        return None
-    if re.fullmatch(r"[^:\s]+:[^:\s]+", name) is None:
-        raise ConfigurationError(
-            f"--domain takes an import name, module:Class, not {name!r}; "
-            "e.g. case_study.faults:VacuumDomain."
-        )
-    value: object = from_users_name(name)
-    if isinstance(value, type) and issubclass(value, DomainKnowledge):
-        return value()
-    if not isinstance(value, DomainKnowledge):
-        raise ConfigurationError(f"{name!r} is no coag.proof.DomainKnowledge.")
-    return value
-
 
 # ---- The results of actions, in a few words by which two runs can be compared ----
 
