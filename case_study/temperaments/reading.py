@@ -112,7 +112,8 @@ class Beliefs:
         if done.action != CLEAN or here is None:
             return
         if _ALREADY in done.reason:
-            self.lied = self.lied or self.dirty.get(here) is True
+            sensed_since = here not in self.cleaned or here in self.waiting
+            self.lied = self.lied or (sensed_since and self.dirty.get(here) is True)
             self.cleaned.add(here)
         elif done.ok:
             self.cleaned.add(here)

@@ -353,6 +353,7 @@ def _alike(facts: Facts, felt_at_first: frozenset[Cell]) -> Facts:
 
 @pytest.mark.parametrize("temperament", TEMPERAMENTS)
 @example(scenario="open-world-medium", seed=49, steps=4, chance=0)  # an obstacle wanders off
+@example(scenario="distraction", seed=261, steps=4, chance=77)  # a cell is cleaned twice
 @hypothesis_settings(max_examples=30)
 @given(
     scenario=st.sampled_from(SAME_FACTS),
