@@ -9,11 +9,18 @@ All that is shown here was written by models, tools and strangers: it passes thr
 never read as markup, and is short however long it is. Colour never says what the words do not.
 """
 
-from .board import Board, snapshot
-from .phase_console import PhaseConsole
+from __future__ import annotations
 
-__all__ = [
-    "PhaseConsole",
-    "Board",
-    "snapshot",
-]
+from typing import TYPE_CHECKING
+
+from coag._util.lazy import loaded_on_use
+
+from .board import Board, snapshot
+
+if TYPE_CHECKING:
+    from .phase_console import PhaseConsole
+
+__all__ = ["PhaseConsole", "Board", "snapshot"]
+
+# The board needs no agent.
+__getattr__ = loaded_on_use(__name__, {"PhaseConsole": f"{__name__}.phase_console"})

@@ -74,7 +74,7 @@ def test_declaring_the_commands_imports_nothing_heavy() -> None:
 
 def test_looking_at_records_or_a_run_imports_no_more_than_their_store_or_its_trace() -> None:
     code = "import sys, coag.cli.memory.search; print(*sys.modules); "
-    code += "import coag.cli.log; print(*sys.modules)"
+    code += "import coag.cli.log, coag.cli.activities, coag.cli.top; print(*sys.modules)"
     records, run = (set(line.split()) for line in python("-c", code).splitlines())
     assert not {"coag.memory", "coag.tracing", "autogen_core", "chromadb"} & records
     assert not {"coag.memory", "coag.proof", "autogen_core", "chromadb"} & run
