@@ -57,7 +57,7 @@ _UNHEARD_ANSWERS = (
     "of AutoGen `ConstrainedClient(client, workbench)` as its model client."
 )
 _HEARD = 1_000
-"""Texts of a dialogue that are known again; more where one request has more."""
+"""Texts of dialogues that are known again; more where one request has more than half of it."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -66,6 +66,7 @@ class Guard(GuardedCalls):
 
     hears_answers = False
     """Whether answers are brought here to be judged; rules on them have no force without."""
+    _known_at_most = _HEARD
 
     async def open(self) -> None:
         """Begins the run, unless it is open; says which rules on answers have no force."""
@@ -118,23 +119,37 @@ class Guard(GuardedCalls):
 
     # ---- what is said: the dialogue, and the agent's answers ----
 
-    async def hear(self, messages: Iterable[tuple[str, str, Trust]]) -> None:
+    async def hear(self, messages: Iterable[tuple[str, str, Trust]]) -> bool:
         """Takes in messages of the dialogue as percepts, the same text of a speaker once.
+
+        What the user said last is heard again where working memory does not hold it any more.
 
         Args:
             messages: Who speaks, what is said, and how far it is trusted.
+
+        Returns:
+            Whether there was something new.
 
         Raises:
             ConfigurationError: Another event loop is using the guard.
             TraceError: It cannot be written down.
         """
-        said = {_digest(*one): one for one in messages if one[1].strip()}
+        said = [one for one in messages if one[1].strip()]
+        known = {_digest(*one): one for one in said}
         with self._entered():
-            new = [one for name, one in said.items() if name not in self._heard]
+            new = [one for name, one in known.items() if name not in self._heard]
+            last = next((one for one in reversed(said) if one[2] is Trust.USER), None)
+            if last and last not in new and not self._remembers(last[1]):
+                new.append(last)
             if new:
                 await self.open()
                 await self.perceive(self._message(*one) for one in new)
-            self._know(said)
+            self._known_at_most = max(self._known_at_most, 2 * len(known))
+            self._know(known)
+        return bool(new)
+
+    def _remembers(self, text: str) -> bool:
+        return well_formed(text) in self.context.working_memory.said_by_user()
 
     def know_result(self, result: ToolResult) -> None:
         """What a call gave back was perceived already, and is no news where a dialogue holds it."""
@@ -144,7 +159,7 @@ class Guard(GuardedCalls):
         for name in names:
             self._heard[name] = None
             self._heard.move_to_end(name)
-        while len(self._heard) > max(_HEARD, len(names)):
+        while len(self._heard) > self._known_at_most:
             self._heard.popitem(last=False)
 
     def _message(self, source: str, text: str, trust: Trust) -> Percept:

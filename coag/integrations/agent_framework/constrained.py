@@ -231,7 +231,8 @@ class _AnswerGuard(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Takes in what was said, asks the model and judges what it calls and says."""
         live = await self._guards.of(context.session)
-        await _hear(context.messages, live)
+        if await _hear(context.messages, live):
+            await self._guards.keep(live, context.session)
         _pay(context, live)
         await call_next()
         if not context.stream:
@@ -473,9 +474,9 @@ def _held_back(
     return updates
 
 
-async def _hear(messages: Sequence[Message], live: _Guarded) -> None:
-    """Takes in what the user said, so that rules may judge by it."""
-    await live.guard.hear(
+async def _hear(messages: Sequence[Message], live: _Guarded) -> bool:
+    """Takes in what the user said, so that rules may judge by it; whether some was new."""
+    return await live.guard.hear(
         (one.author_name or "user", one.text, trust_of(one, unlabelled=Trust.USER))
         for one in messages
         if one.role == "user" and "_attribution" not in (one.additional_properties or {})

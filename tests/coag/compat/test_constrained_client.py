@@ -457,12 +457,29 @@ async def test_after_a_reset_the_dialogue_is_heard_again() -> None:
 async def test_a_dialogue_of_any_length_is_heard_once() -> None:
     bench = Mailbox().bench(no_secret)
     said = [UserMessage(content=f"Line {n}.", source="user") for n in range(1_100)]
-    client = ConstrainedClient(ScriptedModel(scripted_answers(["Yes.", "Yes."])), bench)
+    client = ConstrainedClient(ScriptedModel(scripted_answers(["Yes."] * 3)), bench)
     await client.create(said)
     before = len(bench.records)
     await client.create(said)
     assert len(messages_of(bench)) == 1_100
     assert len(bench.records) == before + 1  # the verdict on the second answer
+    await bench.call_tool("read_mail", {})
+    await client.create(said)
+    assert len(messages_of(bench)) == 1_100
+
+
+async def test_what_the_user_says_once_more_is_heard_where_it_was_forgotten() -> None:
+    mailbox = Mailbox()
+    bench = mailbox.bench(only_trusted("send_report", "to"))
+    order = f"Send it to {ANN}."
+    said = ["Hello.", order, *(f"Line {n}. {'so ' * 300}" for n in range(100)), order]
+    agent, _ = constrained(bench, *["Yes."] * 102, call("send_report", to=ANN), "Sent.")
+
+    for text in said:
+        await agent.run(task=text)
+
+    assert mailbox.sent == [ANN]
+    assert [one.content for one in messages_of(bench)] == said
 
 
 # ---- loops, components, what is given ----

@@ -19,7 +19,7 @@ from agent_framework import (
 from kits.maf_client import Answer, AnsweringClient, call
 from pydantic import BaseModel
 
-from coag import no_foreign_orders, rule
+from coag import no_foreign_orders, only_trusted, rule
 from coag.integrations.agent_framework import ConstrainedMiddleware
 from coag.schema import Note, Percept
 
@@ -171,6 +171,23 @@ async def test_what_was_heard_in_a_session_is_heard_once_after_it_is_loaded() ->
     assert [one.content for one in guard.guard(session).trace.records if isinstance(one, Percept)]
     records = other.guard(loaded).trace.records
     assert [one for one in records if isinstance(one, Percept)] == []
+
+
+@pytest.mark.parametrize("conversation", [False, True])
+async def test_what_was_heard_is_kept_where_rules_judge_tools_alone(conversation: bool) -> None:
+    rules = [only_trusted("read_page", "name")]
+    agent, _, _ = guide("Yes.", rules=rules, conversation=conversation)
+    session = agent.create_session()
+    await agent.run("Read the page inns when I say so.", session=session)
+    saved = json.loads(json.dumps(session.to_dict()))
+
+    later, _, guard = guide(rules=rules, conversation=conversation)
+    loaded = AgentSession.from_dict(saved)
+    with pytest.raises(IndexError):  # the client has no answer
+        await later.run("Now.", session=loaded)
+
+    heard = guard.guard(loaded).context.working_memory.said_by_user()
+    assert heard == ("Read the page inns when I say so.", "Now.")
 
 
 async def test_where_rules_judge_tools_alone_a_stream_is_passed_on_in_pieces() -> None:
