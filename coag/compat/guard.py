@@ -198,6 +198,12 @@ class Guard(GuardedCalls):
         actions.enter(Phase.EXECUTION)
         async with self._judging(actions) as deps:
             candidate = Candidate(id=deps.ids("call"), action=RESPOND.name, raw_arguments=raw)
+            if read := _as_read(text, form):
+                as_read = candidate.model_copy(update={"raw_arguments": read})
+                judged = check(as_read, {RESPOND.name: spec}, self.context, deps)
+                if judged.arguments is not None and judged.rejected_by is not None:
+                    self._note_verdicts(as_read, judged, deps)
+                    return judged.rejected_by
             judged_by = partial(self._note_verdicts, deps=deps)
             ended = await run_selected([candidate], self.context, deps, judged=judged_by)
             if ended.broken is not None:
@@ -289,3 +295,17 @@ def _as_response(text: str, form: bool | type[BaseModel] | None) -> tuple[Action
             return respond_spec(form), as_json(cast("object", value))
         text = json.dumps(value, ensure_ascii=False)
     return RESPOND, as_json({"text": well_formed(text)})
+
+
+def _as_read(text: str, form: bool | type[BaseModel] | None) -> str:
+    """The fields of an answer as its type reads them, stripped or with defaults, say.
+
+    Empty where they are as they were written, and for what is no answer of a type.
+    """
+    if not isinstance(form, type):
+        return ""
+    try:
+        read = form.model_validate_json(text).model_dump(mode="json", by_alias=True)
+        return "" if read == from_json(text) else as_json(read)
+    except ValueError:
+        return ""

@@ -25,7 +25,7 @@ from autogen_core.models import (
     RequestUsage,
     UserMessage,
 )
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from coag import no_foreign_orders, only_trusted, rule
 from coag.compat import ConstrainedClient, ConstrainedWorkbench, ScriptedApprover
@@ -291,6 +291,26 @@ async def test_an_answer_in_a_form_is_judged_by_its_fields(written: str) -> None
 
     assert result.messages[-1].to_text() == Report(city="Oslo").model_dump_json()
     assert model.calls == 2
+
+
+class Tidied(BaseModel):
+    model_config = ConfigDict(str_strip_whitespace=True)
+
+    city: str
+
+
+async def test_an_answer_in_a_form_is_judged_as_its_type_reads_it() -> None:
+    agent, model = constrained(
+        Mailbox().bench(no_rome),
+        '{"city": " Rome "}',
+        '{"city": " Oslo"}',
+        output_content_type=Tidied,
+    )
+
+    result = await agent.run(task="Where is it warm?")
+
+    assert result.messages[-1].to_text() == '{"city":"Oslo"}'
+    assert "The rule 'no_rome' forbids it" in model.requests[-1].text
 
 
 async def test_an_answer_in_a_form_that_stays_forbidden_is_an_error() -> None:
