@@ -25,7 +25,7 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel, Field, RootModel
 
 from coag._util.timeouts import in_time, let_others_run, next_in_time
-from coag.errors import ModelCallError
+from coag.errors import ConfigurationError, ModelCallError
 from coag.models import (
     ANSWER_CHARACTERS,
     EMPTY_PIECES,
@@ -53,6 +53,7 @@ from coag.models import (
 from coag.schema import ModelCall, TokenUsage
 
 from .call_repair import fault_of, legal_dialogue, repair_answer, with_pieces
+from .constrained_client import ConstrainedClient
 
 # ---- One request, sent to the client within as often as it takes ----
 
@@ -302,6 +303,7 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
 
     Raises:
         ValueError: A bound is out of its range.
+        ConfigurationError: The client is a `ConstrainedClient`, which belongs around this one.
     """
 
     component_config_schema = ResilientClientConfig
@@ -316,6 +318,10 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
         reasks: int = 1,
         context_tokens: int | None = None,
     ) -> None:
+        if isinstance(client, ConstrainedClient):
+            why = "what a ResilientClient asks for would count there as the user's words"
+            give = "Give ConstrainedClient(ResilientClient(client), workbench)"
+            raise ConfigurationError(f"{give}, not the reverse: {why}.")
         super().__init__(client)
         self._settings = AskSettings(max_tokens=max_tokens, timeout=timeout, reasks=reasks)
         self._timeout = timeout

@@ -28,7 +28,12 @@ from autogen_core.models import (
 from pydantic import BaseModel, ConfigDict
 
 from coag import no_foreign_orders, only_trusted, rule
-from coag.compat import ConstrainedClient, ConstrainedWorkbench, ScriptedApprover
+from coag.compat import (
+    ConstrainedClient,
+    ConstrainedWorkbench,
+    ResilientClient,
+    ScriptedApprover,
+)
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy
 from coag.errors import ConfigurationError, ModelAnswerError, StateError
@@ -564,6 +569,8 @@ def test_what_cannot_work_is_refused_by_name() -> None:
     model = ScriptedModel(scripted_answers([]))
     with pytest.raises(ConfigurationError, match="takes the ConstrainedWorkbench of its agent"):
         ConstrainedClient(model, "bench")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="not the reverse"):
+        ResilientClient(ConstrainedClient(model, Mailbox().bench()))
     agent, _ = constrained(Mailbox().bench(no_secret))
     with pytest.raises(ConfigurationError, match="is no component"):
         agent.dump_component()
