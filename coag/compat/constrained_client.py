@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -87,7 +87,7 @@ class ConstrainedClient(WrappedClient):
             ConfigurationError: Another event loop is using the workbench.
             TraceError: The workbench's run cannot be written to.
         """
-        await self._guard.hear(_said_in(request.messages))
+        await self._hear(request.messages)
         if not self._guard.judges_answers:
             return await super().answer(request)
         return await cancellable(self._allowed(request), request.token)
@@ -97,7 +97,7 @@ class ConstrainedClient(WrappedClient):
 
         Raises as `answer`.
         """
-        await self._guard.hear(_said_in(request.messages))
+        await self._hear(request.messages)
         if not self._guard.judges_answers:
             async with aclosing(super().stream(request)) as parts:
                 async for part in parts:
@@ -119,6 +119,14 @@ class ConstrainedClient(WrappedClient):
             "know each other. Dump the client within (`wrapped`) and the workbench, and make the "
             "agent of both."
         )
+
+    async def _hear(self, messages: Sequence[LLMMessage]) -> None:
+        both = (
+            one for one in reversed(messages) if _is_users(one) or isinstance(one, AssistantMessage)
+        )
+        last = next(both, None)
+        unanswered = last is not None and _is_users(last)
+        await self._guard.hear(_said_in(messages), unanswered=unanswered)
 
     async def _allowed(self, request: ModelRequest) -> CreateResult:
         """An answer that no rule forbids, or what is said in its place."""
@@ -151,6 +159,10 @@ class ConstrainedClient(WrappedClient):
 _NOTHING = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
 
+def _is_users(message: LLMMessage) -> bool:
+    return isinstance(message, UserMessage) and message.source == _USER
+
+
 def _said_in(messages: Iterable[LLMMessage]) -> Iterator[tuple[str, str, Trust]]:
     """What was said to an agent: by whom, what, and how far it is trusted.
 
@@ -161,7 +173,7 @@ def _said_in(messages: Iterable[LLMMessage]) -> Iterator[tuple[str, str, Trust]]
         if isinstance(message, SystemMessage) and number > 0:
             yield _MEMORY, message.content, Trust.UNTRUSTED
         elif isinstance(message, UserMessage):
-            trust = Trust.USER if message.source == _USER else Trust.UNTRUSTED
+            trust = Trust.USER if _is_users(message) else Trust.UNTRUSTED
             yield message.source, message_text(message), trust
         elif isinstance(message, FunctionExecutionResultMessage):
             for result in message.content:

@@ -119,13 +119,14 @@ class Guard(GuardedCalls):
 
     # ---- what is said: the dialogue, and the agent's answers ----
 
-    async def hear(self, messages: Iterable[tuple[str, str, Trust]]) -> bool:
+    async def hear(self, messages: Iterable[tuple[str, str, Trust]], *, unanswered: bool) -> bool:
         """Takes in messages of the dialogue as percepts, the same text of a speaker once.
 
-        What the user said last is heard again where working memory does not hold it any more.
+        What the user says again is heard again, unless he said nothing else meanwhile.
 
         Args:
             messages: Who speaks, what is said, and how far it is trusted.
+            unanswered: Whether the agent has said nothing since the user spoke.
 
         Returns:
             Whether there was something new.
@@ -139,7 +140,7 @@ class Guard(GuardedCalls):
         with self._entered():
             new = [one for name, one in known.items() if name not in self._heard]
             last = next((one for one in reversed(said) if one[2] is Trust.USER), None)
-            if last and last not in new and not self._remembers(last[1]):
+            if unanswered and last and last not in new and not self._heard_last(last[1]):
                 new.append(last)
             if new:
                 await self.open()
@@ -148,8 +149,11 @@ class Guard(GuardedCalls):
             self._know(known)
         return bool(new)
 
-    def _remembers(self, text: str) -> bool:
-        return well_formed(text) in self.context.working_memory.said_by_user()
+    def _heard_last(self, text: str) -> bool:
+        """Whether this is what the user said last, as far as working memory holds it."""
+        said = reversed(self.context.working_memory.dialogue)
+        users = (one.content for one in said if one.trust is Trust.USER and not one.own)
+        return next(users, None) == well_formed(text)
 
     def know_result(self, result: ToolResult) -> None:
         """What a call gave back was perceived already, and is no news where a dialogue holds it."""

@@ -476,11 +476,19 @@ def _held_back(
 
 async def _hear(messages: Sequence[Message], live: _Guarded) -> bool:
     """Takes in what the user said, so that rules may judge by it; whether some was new."""
+    of_both = [one for one in messages if one.role == "assistant" or _is_users(one)]
     return await live.guard.hear(
-        (one.author_name or "user", one.text, trust_of(one, unlabelled=Trust.USER))
-        for one in messages
-        if one.role == "user" and "_attribution" not in (one.additional_properties or {})
+        (
+            (one.author_name or "user", one.text, trust_of(one, unlabelled=Trust.USER))
+            for one in messages
+            if _is_users(one)
+        ),
+        unanswered=bool(of_both) and _is_users(of_both[-1]),
     )
+
+
+def _is_users(message: Message) -> bool:
+    return message.role == "user" and "_attribution" not in (message.additional_properties or {})
 
 
 # ---- Judging each call right before it runs ----

@@ -16,6 +16,7 @@ from autogen_agentchat.messages import HandoffMessage, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import FunctionCall
 from autogen_core.memory import ListMemory, MemoryContent, MemoryMimeType
+from autogen_core.model_context import BufferedChatCompletionContext
 from autogen_core.models import (
     AssistantMessage,
     CreateResult,
@@ -493,12 +494,17 @@ async def test_a_dialogue_of_any_length_is_heard_once() -> None:
     assert len(messages_of(bench)) == 1_100
 
 
-async def test_what_the_user_says_once_more_is_heard_where_it_was_forgotten() -> None:
+@pytest.mark.parametrize("shown", [None, 3])
+async def test_what_the_user_says_again_after_something_else_is_heard_again(
+    shown: int | None,
+) -> None:
     mailbox = Mailbox()
     bench = mailbox.bench(only_trusted("send_report", "to"))
+    context = None if shown is None else BufferedChatCompletionContext(shown)
     order = f"Send it to {ANN}."
-    said = ["Hello.", order, *(f"Line {n}. {'so ' * 300}" for n in range(100)), order]
-    agent, _ = constrained(bench, *["Yes."] * 102, call("send_report", to=ANN), "Sent.")
+    said = ["Yes.", order, *(f"Line {n}. {'so ' * 300}" for n in range(100)), "Yes.", order]
+    answers = [*["Good."] * 103, call("send_report", to=ANN), "Sent."]
+    agent, _ = constrained(bench, *answers, model_context=context)
 
     for text in said:
         await agent.run(task=text)
