@@ -29,7 +29,8 @@ INFO = ModelInfo(
 
 def openai_client(server: FakeServer, **options: Any) -> ChatCompletionClient:
     """AutoGen's own client of a server, which asks once."""
-    given = {"api_key": "sk-local-secret", "model_info": INFO, "max_retries": 0, **options}
+    given: dict[str, Any] = {"api_key": "sk-local-secret", "model_info": INFO, "max_retries": 0}
+    given |= options
     return OpenAIChatCompletionClient(model="tiny", base_url=f"{server.url}/v1", **given)
 
 
