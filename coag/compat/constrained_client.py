@@ -13,14 +13,20 @@ from autogen_core.models import (
     CreateResult,
     FunctionExecutionResultMessage,
     LLMMessage,
-    RequestUsage,
     SystemMessage,
     UserMessage,
 )
 
 from coag.errors import ConfigurationError, ModelAnswerError
-from coag.models import ModelRequest, WrappedClient, cancellable, message_text
-from coag.schema import Trust, Verdict
+from coag.models import (
+    ModelRequest,
+    WrappedClient,
+    cancellable,
+    message_text,
+    request_usage,
+    token_usage,
+)
+from coag.schema import TokenUsage, Trust, Verdict
 
 from .constrained_workbench import ConstrainedWorkbench
 from .guard import correction_of
@@ -156,7 +162,7 @@ class ConstrainedClient(WrappedClient):
         return result.model_copy(update={"thought": None})
 
 
-_NOTHING = RequestUsage(prompt_tokens=0, completion_tokens=0)
+_NOTHING = request_usage(TokenUsage())
 
 
 def _is_users(message: LLMMessage) -> bool:
@@ -189,12 +195,8 @@ def _correction(result: CreateResult, verdict: Verdict) -> list[LLMMessage]:
     ]
 
 
-def _summed_up(result: CreateResult, given: Iterable[CreateResult]) -> CreateResult:
+def _summed_up(result: CreateResult, given: Sequence[CreateResult]) -> CreateResult:
     """The result with the usage of all requests that it took."""
-    every = list(given)
-    usage = RequestUsage(
-        prompt_tokens=sum(one.usage.prompt_tokens for one in every),
-        completion_tokens=sum(one.usage.completion_tokens for one in every),
-    )
-    cached = all(one.cached for one in every)
+    usage = request_usage(sum((token_usage(one.usage) for one in given), TokenUsage()))
+    cached = all(one.cached for one in given)
     return result.model_copy(update={"usage": usage, "cached": cached})

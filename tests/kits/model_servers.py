@@ -7,24 +7,18 @@ import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeAlias
 
-from autogen_core.models import ChatCompletionClient, ModelInfo
+from autogen_core.models import ChatCompletionClient
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from kits.fake_server import Behaviour, FakeServer
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from coag.models import capable_info
 from coag.schema import estimate_tokens
 
 Body: TypeAlias = dict[str, Any]
 Message: TypeAlias = dict[str, Any]
-INFO = ModelInfo(
-    vision=False,
-    function_calling=True,
-    json_output=True,
-    family="unknown",
-    structured_output=True,
-    multiple_system_messages=False,
-)
+INFO = capable_info("unknown")
 
 
 def openai_client(server: FakeServer, **options: Any) -> ChatCompletionClient:

@@ -373,18 +373,18 @@ async def _whole(result: object) -> ChatResponse[Any]:
     return cast("ChatResponse[Any]", result)
 
 
-def _joined(contents: Iterable[Content], *kinds: str) -> list[str]:
-    """The text of contents of these kinds, as one reader or another puts it together."""
-    texts = [one.text or "" for one in contents if one.type in kinds]
+def _joined(contents: Iterable[Content], kind: str) -> list[str]:
+    """The text of contents of a kind, as one reader or another puts it together."""
+    texts = [one.text or "" for one in contents if one.type == kind]
     return list(dict.fromkeys(("".join(texts), " ".join(texts)))) if texts else []
 
 
-async def _silence(response: ChatResponse[Any], guard: Guard, *kinds: str) -> None:
+async def _silence(response: ChatResponse[Any], guard: Guard, kind: str) -> None:
     """Leaves out what is no answer and may not be said."""
     for message in response.messages:
-        for text in _joined(message.contents, *kinds):
+        for text in _joined(message.contents, kind):
             if not await guard.may_show(text):
-                message.contents = [one for one in message.contents if one.type not in kinds]
+                message.contents = [one for one in message.contents if one.type != kind]
                 message.raw_representation = response.raw_representation = None
                 break
 

@@ -154,11 +154,11 @@ class MemoryDynamics:
         states when they are first recalled.
         """
         records = list({one.record.id: one.record for one in results}.values())
-        new = [one for one in results if one.new and not one.merged]
+        new = [one.record for one in results if one.new and not one.merged]
         try:
             if self.settings.retrieval_induced_forgetting is not None:
-                await self.vectors.of([one.record for one in new], store)  # recalls compare them
-            fits = await self._schema_fits([one.record for one in new], store)
+                await self.vectors.of(new, store)  # recalls compare them
+            fits = await self._schema_fits(new, store)
             await self.run(lambda: self._encode(records, fits, read or {}))
             now, said = self._now(), zip(results, said_by, strict=True)
             await self.compare([(one.record, trust, now) for one, trust in said], store)

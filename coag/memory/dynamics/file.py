@@ -68,7 +68,7 @@ class DynamicsFile:
             weakref.finalize(self, self._db.close)  # also where opening fails
             self._db.row_factory = sqlite3.Row
             self._db.execute(f"PRAGMA cache_size = -{_CACHE}")
-            # where a statement writes several rows, what undoes it is in no file
+            # what undoes a statement of several rows is kept in RAM, not in a file
             self._db.execute("PRAGMA temp_store = MEMORY")
             if path is not None and not read_only:
                 write_ahead(self._db, _PATIENCE)

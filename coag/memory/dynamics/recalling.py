@@ -83,13 +83,13 @@ def rivals(
 
     Vectors have length 1, or are zero; a record without one has no rivals, and is none.
     """
-    import numpy as np
-
     how = settings.retrieval_induced_forgetting
     left = [one for one in dict.fromkeys(others) if one in vectors and one not in kept]
     winners = [one for one in kept if one in vectors]
     if how is None or not left or not winners:
         return ()
+    import numpy as np
+
     rows = np.array([vectors[one] for one in (*left, *winners)])
     cosines = (rows[: len(left)] @ rows[len(left) :].T).max(axis=1)
     alike = sorted(zip(cosines.tolist(), left, strict=True), key=lambda pair: -pair[0])

@@ -134,7 +134,6 @@ class Recollection:
         store: RecordStore,
     ) -> Recollected:
         """Does what a recall does to memory, and says what there is to say."""
-        self.begin()
         own = [hit for hit in kept if hit.record.id in self._states]
         beside = [hit for hit in others if hit.record.id in self._states]
         names = [hit.record.id for hit in own]
