@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 from pydantic import Field, PlainSerializer
 
 from coag.schema import Value
-from coag.store import Embedder
+from coag.store import Embedder, row_products
 
 from .goals import GoalDraft
 from .observation import ObservedEntity
@@ -195,8 +195,7 @@ class _NameVectors:
             return None
         rows, wanted = self._fill(), self._units([name])
         self._last = ([name], wanted)
-        cosines = np.einsum("ij,j->i", rows, wanted[0])  # `@` would keep every core busy
-        numbers = _NUMBER.findall(name)
+        cosines, numbers = row_products(rows, wanted[0]), _NUMBER.findall(name)
         near = np.flatnonzero(cosines >= threshold)
         for place in map(int, near[np.argsort(-cosines[near], kind="stable")]):
             if _NUMBER.findall(self._names[place]) == numbers:

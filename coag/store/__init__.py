@@ -15,7 +15,7 @@ nor wordllama nor numpy; they come with the first use.
 
 from .chroma_store import ChromaStore
 from .config import StoreConfig, open_store
-from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder, text_vectors
+from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder, row_products, text_vectors
 from .embedders_by_name import EmbeddingFunction, chroma_embedder, embedder_of
 from .filters import parse_where
 from .in_memory import InMemoryStore
@@ -80,6 +80,7 @@ __all__ = [
     "MiniLmEmbedder",
     "HashEmbedder",
     "text_vectors",
+    "row_products",
     "EmbeddingFunction",
     "reembed",
     "plan_reembedding",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
-from .embedders import Embedder, QueryVectors, score_of, text_vectors
+from .embedders import Embedder, QueryVectors, row_products, score_of, text_vectors
 from .embedders_by_name import embedder_of
 from .filters import EVERYTHING, Condition
 from .indexed import IndexedStore, Vectors
@@ -204,6 +204,6 @@ class _Rows:
 
         assert self._vectors is not None  # there are records
         rows = self._vectors[: len(self.records)]
-        scores = np.einsum("ij,j->i", rows, query)  # `@` would keep every core busy
+        scores = row_products(rows, query)
         for place in np.argsort(-scores, kind="stable"):
             yield int(place), score_of(scores.item(int(place)))
