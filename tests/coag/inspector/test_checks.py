@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from kits.hostile import hostile_run
 from kits.processes import python
-from kits.tracked import Faulty, cycles_of, plain_turn, written_run
+from kits.tracked import Faulty, cycles_of, plain_turn, snapshot, thought, written_run
 
 from coag.errors import TraceError
 from coag.inspector.checks import Checks, cause_of, check_run
@@ -23,29 +25,54 @@ from coag.tracing import RunFolder
 pytestmark = pytest.mark.broken_trace("their records are made up")
 
 
+class Patient(DomainKnowledge):
+    """A domain that waits where the state names a pipe until somebody writes to it."""
+
+    def facts(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "pipe" in state:
+            Path(state["pipe"]).read_bytes()
+        return {}
+
+
 @pytest.fixture(scope="module")
 def checks() -> Iterator[Checks]:
-    made = Checks()
+    made = Checks(domain=Patient())
     yield made
     made.close()
 
 
+NOT_DONE = (CheckProgress.WAITING, CheckProgress.RUNNING)
+
+
 def settled(checks: Checks, folder: RunFolder) -> Findings:
     tick = threading.Event()
-    while (found := checks.findings(folder)).progress in (
-        CheckProgress.WAITING,
-        CheckProgress.RUNNING,
-    ):
+    while (found := checks.findings(folder)).progress in NOT_DONE:
         tick.wait(0.02)
     return found
+
+
+@contextmanager
+def held(checks: Checks, tmp_path: Path) -> Generator[None]:
+    """The process that checks waits until the end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    state = snapshot(1, {"pipe": str(pipe)})
+    records = [*plain_turn(1, "Yes.")[:2], state, *thought(1, "look")]
+    folder = written_run(tmp_path, records, name="held")
+    checks.findings(folder)
+    try:
+        yield
+    finally:
+        pipe.write_text("Go on.")
+    assert settled(checks, folder).progress is CheckProgress.DONE
 
 
 def test_runs_are_checked_one_after_the_other_in_the_background(
     tmp_path: Path, checks: Checks
 ) -> None:
     folders = [hostile_run(tmp_path, name=name) for name in ("one", "two")]
-    assert checks.findings(folders[0]).progress is CheckProgress.WAITING
-    checks.findings(folders[1])
+    with held(checks, tmp_path):
+        assert all(checks.findings(folder).progress in NOT_DONE for folder in folders)
     for folder in folders:
         found = settled(checks, folder)
         assert found.progress is CheckProgress.DONE
@@ -82,7 +109,9 @@ def test_a_trace_that_is_another_one_is_checked_again(
     folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
     before = settled(checks, folder)
     folder.trace_path.write_bytes(changed(folder.trace_path.read_bytes()))
-    assert checks.findings(folder).found == before.found
+    with held(checks, tmp_path):
+        during = checks.findings(folder)
+    assert (during.progress in NOT_DONE, during.found) == (True, before.found)
     assert len(settled(checks, folder).found) > len(before.found)
 
 
