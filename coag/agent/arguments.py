@@ -21,7 +21,7 @@ from autogen_core.models import ChatCompletionClient, FunctionExecutionResult, M
 from autogen_core.tools import Workbench
 from pydantic import BaseModel, ValidationError
 
-from coag.compat import Tool
+from coag.compat import ConstrainedClient, Tool
 from coag.cycle import (
     Ablation,
     ApprovalPolicy,
@@ -268,6 +268,12 @@ class AgentArguments:
             if one.metadata and not one.metadata["fits"](value):
                 raise ConfigurationError(
                     f"{one.name} takes {one.metadata['takes']}, not {_shown(value)}."
+                )
+        for client in (self.model_client, *(self.models or {}).values()):
+            if isinstance(client, ConstrainedClient):
+                raise ConfigurationError(
+                    "A ConstrainedClient is for stock agents; CoagAgent judges what it says itself. "
+                    "Give it the client within (`wrapped`), and the rules as constraints=."
                 )
         for rule in self.constraints:
             check_rule(rule)

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from coag import CoagAgent, CoagContext, ScriptedModel, Verdict
 from coag.agent import rebuild
+from coag.compat import ConstrainedClient, ConstrainedWorkbench
 from coag.cycle import Budget
 from coag.errors import ConfigurationError, ResumeError, TurnInProgressError, UnknownNameError
 from coag.models import Price, ScriptedReply, ScriptedRequest
@@ -93,6 +94,13 @@ def test_what_cannot_work_together_is_refused_with_what_to_do(
 ) -> None:
     with pytest.raises(error, match=message):
         make(**arguments)
+
+
+@pytest.mark.parametrize("place", ["model_client", "models"])
+def test_a_constrained_client_is_refused_as_the_agent_judges_what_it_says(place: str) -> None:
+    client = ConstrainedClient(brain(), ConstrainedWorkbench(StaticWorkbench([]), constraints=[]))
+    with pytest.raises(ConfigurationError, match="is for stock agents.*constraints="):
+        make(**{place: client if place == "model_client" else {"reasoning": client}})
 
 
 @pytest.mark.parametrize("arguments", [{"api_key": "abcdefgh"}, {"db": "x hushhushhush"}])
