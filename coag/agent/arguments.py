@@ -272,7 +272,7 @@ class AgentArguments:
         for client in (self.model_client, *(self.models or {}).values()):
             if isinstance(client, ConstrainedClient):
                 raise ConfigurationError(
-                    "A ConstrainedClient is for stock agents; CoagAgent judges what it says itself. "
+                    "A ConstrainedClient is for stock agents; a CoagAgent judges its own words. "
                     "Give it the client within (`wrapped`), and the rules as constraints=."
                 )
         for rule in self.constraints:

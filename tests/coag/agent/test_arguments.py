@@ -99,7 +99,7 @@ def test_what_cannot_work_together_is_refused_with_what_to_do(
 @pytest.mark.parametrize("place", ["model_client", "models"])
 def test_a_constrained_client_is_refused_as_the_agent_judges_what_it_says(place: str) -> None:
     client = ConstrainedClient(brain(), ConstrainedWorkbench(StaticWorkbench([]), constraints=[]))
-    with pytest.raises(ConfigurationError, match="is for stock agents.*constraints="):
+    with pytest.raises(ConfigurationError, match=r"is for stock agents.*constraints="):
         make(**{place: client if place == "model_client" else {"reasoning": client}})
 
 
