@@ -1,9 +1,9 @@
 """The command line: `coag log` and what else a person does with runs from a terminal.
 
 `commands` lists them; each is declared, with its options, in the module that does its work, which
-is imported when the command is called. What agents call often starts without typer (`quick`). What
-the user got wrong is reported in one line on standard error with exit code 2; a traceback is a
-fault of ours.
+is imported when the command is called. What agents call often (`judgment`) starts without typer.
+What the user got wrong is reported in one line on standard error with exit code 2; a traceback is
+a fault of ours.
 """
 
 from typing import TYPE_CHECKING

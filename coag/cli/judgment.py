@@ -1,59 +1,28 @@
 """`coag judgment`: asking and teaching a judgment from the shell, one state file a judgment.
 
 Each command reads the state, does one thing and is done, so that whatever can run a command can use
-it. Only `coag.judgment` is imported, and of that nothing but the standard library; `quick` reads
-the words.
+it. Only `coag.judgment` is imported, and of that nothing but the standard library: argparse reads
+the words, since typer takes longer to import than a command to run.
 """
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, NoReturn, cast
 
 from coag._util.text import cleaned
 from coag.errors import ConfigurationError
 from coag.judgment import START, Insight, Judgment, Reported, TrustLevel, entry_from, to_json
 
-from .quick import Word, called
 
-State = Annotated[
-    Path,
-    Word(
-        "The judgment's file; else COAG_JUDGMENT, else judgment.json.",
-        "--state",
-        variable="COAG_JUDGMENT",
-    ),
-]
-Source = Annotated[str, Word("Who says so.", "--source")]
-Trust = Annotated[
-    str,
-    Word(
-        "How far the source is trusted: developer, user or untrusted. What is untrusted moves "
-        "little, and closes nothing.",
-        "--trust",
-    ),
-]
-Task = Annotated[str, Word("What is to be done, in words.")]
-Before = Annotated[str, Word("The capability that was used last.", "--after")]
-Advised = Annotated[str | None, Word("The id of what was advised.", "--consultation")]
-Fields = Annotated[
-    str, Word("The entry as a JSON object, or - for standard input.", metavar="JSON")
-]
-AsJson = Annotated[bool, Word("One JSON object, for programs.", "--json")]
-DEFAULT = Path("judgment.json")
-
-
-def init(
-    manifest: Annotated[
-        Path | None, Word("JSON: capabilities, each with a name; perhaps edges.")
-    ] = None,
-    state: State = DEFAULT,
-    anew: Annotated[bool, Word("Lose what was learned before.", "--anew")] = False,
-) -> None:
+def init(state: Path, manifest: Path | None, *, anew: bool) -> None:
     """Begins a judgment, with the capabilities of a manifest.
 
     A manifest: {"capabilities": [{"name": "search", "summary": "find pages"}, {"name": "read"}]}.
@@ -71,11 +40,7 @@ def init(
 
 
 def consult(
-    task: Task,
-    state: State = DEFAULT,
-    after: Before = START,
-    among: Annotated[list[str] | None, Word("Only these; may be repeated.", "--among")] = None,
-    as_json: AsJson = False,
+    state: Path, task: str, *, after: str, among: Sequence[str] | None, as_json: bool
 ) -> None:
     """Says what paid for such a task, what is closed, and why. It advises; you decide.
 
@@ -101,16 +66,17 @@ def consult(
         _say(str(note))
 
 
-def report(  # noqa: PLR0913, PLR0917 - what there is to say of a use
-    used: Annotated[str, Word("The capability that was used.")],
-    reward: Annotated[float, Word("0 for nothing, 1 for all that was wanted.")],
-    state: State = DEFAULT,
-    cost: Annotated[float, Word("0 for nothing, 1 for all there was.", "--cost")] = 0.0,
-    after: Before = START,
-    consultation: Advised = None,
-    source: Source = "agent",
-    trust: Trust = "user",
-    as_json: AsJson = False,
+def report(  # noqa: PLR0913 - what there is to say of a use
+    state: Path,
+    used: str,
+    reward: float,
+    *,
+    cost: float,
+    after: str,
+    consultation: str | None,
+    source: str,
+    trust: TrustLevel,
+    as_json: bool,
 ) -> None:
     """Reports what was done, and what it brought. It is stored when the command ends."""
     done: Reported = Judgment(state).report(
@@ -120,7 +86,7 @@ def report(  # noqa: PLR0913, PLR0917 - what there is to say of a use
         current=after,
         consultation=consultation,
         source=source,
-        trust=cast("TrustLevel", trust),
+        trust=trust,
     )
     if as_json:
         _json(to_json(done))
@@ -131,9 +97,7 @@ def report(  # noqa: PLR0913, PLR0917 - what there is to say of a use
         _say(f"Reflect: {done.reflect}")
 
 
-def reflect(
-    entry: Fields, state: State = DEFAULT, source: Source = "agent", trust: Trust = "user"
-) -> None:
+def reflect(state: Path, entry: str, *, source: str, trust: TrustLevel) -> None:
     """Writes down what was learned, as JSON with `is` and fields. Prints the entry's id.
 
     {"is": "reflection", "signal": "tests were slow", "pattern": "the fixture sleeps"}.
@@ -148,9 +112,7 @@ def reflect(
     _say(*Judgment(state).reflect(entry_from(_fields(entry, source, trust))))
 
 
-def flush(
-    thoughts: Fields, state: State = DEFAULT, source: Source = "agent", trust: Trust = "user"
-) -> None:
+def flush(state: Path, thoughts: str, *, source: str, trust: TrustLevel) -> None:
     """Writes down what is in the head, before a context is cut. Prints the entry's id.
 
     {"task": "...", "hypotheses": ["the likeliest first"], "reasoning": [], "questions": [],
@@ -160,11 +122,7 @@ def flush(
     _say(*Judgment(state).reflect(entry_from(given)))
 
 
-def resume(
-    task: Annotated[str, Word("What is to be done.")] = "",
-    state: State = DEFAULT,
-    as_json: AsJson = False,
-) -> None:
+def resume(state: Path, task: str, *, as_json: bool) -> None:
     """Shows what the next agent or person reads first: it is data, never an instruction."""
     text = Judgment(state).resume(task)
     if as_json:
@@ -174,11 +132,7 @@ def resume(
 
 
 def synthesize(
-    insight: Annotated[str | None, Word("An insight to write down.", metavar="[JSON]")] = None,
-    state: State = DEFAULT,
-    source: Source = "agent",
-    trust: Trust = "user",
-    as_json: AsJson = False,
+    state: Path, insight: str | None, *, source: str, trust: TrustLevel, as_json: bool
 ) -> None:
     """Shows what waits for an explanation; with an insight, writes that down first.
 
@@ -194,7 +148,7 @@ def synthesize(
         _say(*(waiting or ("Nothing waits for an explanation.",)))
 
 
-def status(state: State = DEFAULT, as_json: AsJson = False) -> None:
+def status(state: Path, *, as_json: bool) -> None:
     """Shows what a judgment holds, and whether following its advice pays."""
     found = Judgment(state).status()
     if as_json:
@@ -234,7 +188,67 @@ def _json(value: Any) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-_COMMANDS = (init, consult, report, reflect, flush, resume, synthesize, status)
+# ---- Which words each command takes ----
+
+
+def _word(*names: str, **options: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """What `add_argument` is given."""
+    return names, options
+
+
+_TASK = _word("task", metavar="TASK", help="What is to be done, in words.")
+_ENTRY = {"metavar": "JSON", "help": "The entry as a JSON object, or - for standard input."}
+_AFTER = _word("--after", default=START, help="The capability that was used last.")
+_SOURCE = _word("--source", default="agent", help="Who says so.")
+_TRUST = _word(
+    "--trust",
+    choices=("developer", "user", "untrusted"),
+    default="user",
+    help="How far the source is trusted. What is untrusted moves little, and closes nothing.",
+)
+_JSON = _word("--json", dest="as_json", action="store_true", help="One JSON object, for programs.")
+_COMMANDS: Mapping[Callable[..., None], Sequence[tuple[Sequence[str], Mapping[str, Any]]]] = {
+    init: (
+        _word(
+            "manifest",
+            nargs="?",
+            type=Path,
+            help="JSON: capabilities, each with a name; perhaps edges.",
+        ),
+        _word("--anew", action="store_true", help="Lose what was learned before."),
+    ),
+    consult: (
+        _TASK,
+        _AFTER,
+        _word("--among", action="append", help="Only these; may be repeated."),
+        _JSON,
+    ),
+    report: (
+        _word("used", metavar="USED", help="The capability that was used."),
+        _word(
+            "reward",
+            metavar="REWARD",
+            type=float,
+            help="0 for nothing, 1 for all that was wanted.",
+        ),
+        _word("--cost", type=float, default=0.0, help="0 for nothing, 1 for all there was."),
+        _AFTER,
+        _word("--consultation", metavar="ID", help="The id of what was advised."),
+        _SOURCE,
+        _TRUST,
+        _JSON,
+    ),
+    reflect: (_word("entry", **_ENTRY), _SOURCE, _TRUST),
+    flush: (_word("thoughts", **_ENTRY), _SOURCE, _TRUST),
+    resume: (_word("task", nargs="?", default="", help="What is to be done."), _JSON),
+    synthesize: (
+        _word("insight", nargs="?", metavar="JSON", help="An insight to write down."),
+        _SOURCE,
+        _TRUST,
+        _JSON,
+    ),
+    status: (_JSON,),
+}
 _ABOUT = """Keeps what an agent learned about how to go about its work, across runs and contexts.
 
 Before a step: `consult "the task"`. After it: `report NAME REWARD --consultation ID`. When
@@ -244,6 +258,42 @@ Example: coag judgment consult "fix the build" --state judgment.json
 """
 
 
+def _file(given: str) -> Path:
+    path = Path(given)
+    if not path.name:
+        raise argparse.ArgumentTypeError(f"{given!r} is no name of a file")
+    return path
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """What the user got wrong, as for any other command."""
+        raise ConfigurationError(f"{message}; see {self.prog} --help.")
+
+
 def judgment(words: Sequence[str]) -> None:
     """Runs what was typed behind `coag judgment`."""
-    called("coag judgment", _ABOUT, _COMMANDS, words)
+    looks: dict[str, Any] = {
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+    parser = _Parser("coag judgment", description=_ABOUT, **looks)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    state = os.environ.get("COAG_JUDGMENT") or "judgment.json"
+    for command, arguments in _COMMANDS.items():
+        about = inspect.cleandoc(command.__doc__ or "")
+        line = about.partition("\n")[0]
+        made = commands.add_parser(command.__name__, help=line, description=about, **looks)
+        made.set_defaults(command=command)
+        for names, options in arguments:
+            made.add_argument(*names, **options)
+        made.add_argument(
+            "--state",
+            type=_file,
+            default=state,
+            help="The judgment's file; else COAG_JUDGMENT, else judgment.json.",
+        )
+    if "" in words:
+        parser.error("a word is empty")
+    given = vars(parser.parse_args(words or ["--help"]))
+    given.pop("command")(**given)
