@@ -2,14 +2,16 @@
 
 `coag --help` must be quick, and what the commands need (pydantic, AutoGen, Chroma) takes long to
 import. So a group knows of each command its name and a line of help, and imports its module when
-the command is called. To add one, write a function of its name with its options in a module, and
-add a line to `_COMMANDS`.
+the command is called. To add one, write a function of its name with its options in a module, which
+may be `async`, and add a line to `_COMMANDS`.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib.metadata import version as version_of
 from typing import Annotated, Any, ClassVar
 
@@ -55,10 +57,21 @@ class LazyGroup(TyperGroup):
         return name, _made(name, declared, text), rest
 
 
-def _made(name: str, function: Callable[..., None], text: str) -> Any:
+def _made(name: str, function: Callable[..., Any], text: str) -> Any:
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name=name, help=text)(function)
+    awaited = _awaited(function) if inspect.iscoroutinefunction(function) else function
+    alone.command(name=name, help=text)(awaited)
     return typer.main.get_command(alone)
+
+
+def _awaited(function: Callable[..., Any]) -> Callable[..., None]:
+    @wraps(function)
+    def command(**given: Any) -> None:
+        import asyncio
+
+        asyncio.run(function(**given))
+
+    return command
 
 
 def lazy_group(

@@ -40,14 +40,34 @@ UntilDone = Annotated[
 ]
 
 
-def run(agent: AgentFile, goal: Goals = None, until_done: UntilDone = False) -> None:
+async def run(agent: AgentFile, goal: Goals = None, until_done: UntilDone = False) -> None:
     """Runs a situated agent until it is stopped.
 
     What it pursues is in its folder: start it again, and its activities continue. Ctrl-C or
     SIGTERM ends it: steps that run are finished first. `coag activities` shows and steers it
     meanwhile, from another terminal. Each activity that ends is printed as a line of JSON.
     """
-    asyncio.run(_run(_loaded(agent), goal or [], until_done=until_done))
+    situated, stopped = _loaded(agent), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, stopped.set)
+
+    def changed(activity: Activity) -> None:
+        state = activity.end or activity.state
+        waits = f" for {activity.wait.condition}" if activity.wait else ""
+        say(cleaned(f"{activity.id}: {state}{waits}  {one_line(activity.goal, _SHORT)}"), DIM)
+        if activity.over:
+            write_json(activity.model_dump_json())
+        if until_done and not situated.open_activities():
+            stopped.set()
+
+    async with situated:
+        stop = situated.scheduler.watch(changed)
+        for text in goal or ():
+            situated.add_goal(text)
+        await _until(stopped, situated, until_done=until_done)
+        stop()
+        say("Stopping: steps that run are finished first.", DIM)
 
 
 def _loaded(path: Path) -> SituatedAgent:
@@ -69,37 +89,11 @@ def _loaded(path: Path) -> SituatedAgent:
         ) from error
 
 
-async def _run(agent: SituatedAgent, goals: list[str], *, until_done: bool) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(one, stopped.set)
-
-    def changed(activity: Activity) -> None:
-        state = activity.end or activity.state
-        waits = f" for {activity.wait.condition}" if activity.wait else ""
-        say(cleaned(f"{activity.id}: {state}{waits}  {one_line(activity.goal, _SHORT)}"), DIM)
-        if activity.over:
-            write_json(activity.model_dump_json())
-        if until_done and not agent.open_activities():
-            stopped.set()
-
-    async with agent:
-        stop = agent.scheduler.watch(changed)
-        for text in goals:
-            agent.add_goal(text)
-        if until_done and not agent.open_activities():
-            stopped.set()
-        await _until(stopped, agent, until_done=until_done)
-        stop()
-        say("Stopping: steps that run are finished first.", DIM)
-
-
 async def _until(stopped: asyncio.Event, agent: SituatedAgent, *, until_done: bool) -> None:
     """Waits until the agent is to end; of what other workers do, it is looked at every second."""
     while not stopped.is_set() and agent.scheduler.failure is None:
+        if until_done and not agent.open_activities():
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_AGAIN):
                 await stopped.wait()
-        if until_done and not agent.open_activities():
-            return

@@ -36,13 +36,14 @@ from .log import note
 from .options import By, Embedder, Id, Memory, Scope, Yes
 from .place import (
     MemoryPlace,
-    NothingFoundError,
     ask,
     check_can_ask,
+    leave,
     line,
+    no_record,
     opened,
     place_of,
-    run,
+    record_if_any,
     the_record,
     visible,
 )
@@ -76,7 +77,7 @@ Until = Annotated[
 NoFact = Annotated[bool, typer.Option("--no-fact", help="Drop the record's fact.")]
 
 
-def edit(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+async def edit(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     name: Id,
     text: NewText = None,
     type_: NewType = None,
@@ -115,7 +116,7 @@ def edit(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     )
     if not wanted.is_empty:
         check_can_ask(yes=yes)
-    run(_edited(place_of(memory, embedder), name, wanted, scope=scope, by=by, yes=yes))
+    await _edited(place_of(memory, embedder), name, wanted, scope=scope, by=by, yes=yes)
 
 
 async def _edited(
@@ -248,7 +249,7 @@ _SHOWN = 20
 """Records that are shown of many."""
 
 
-def forget(
+async def forget(
     ids: Annotated[
         list[str] | None,
         typer.Argument(metavar="ID...", help="Ids of records, or their first 8 characters."),
@@ -275,14 +276,14 @@ def forget(
                 "--everything forgets one scope: name it by --scope, and no ids."
             )
         check_can_ask(yes=yes)
-        count = run(_scope_forgotten(place, scope, yes=yes))
+        count = await _scope_forgotten(place, scope, yes=yes)
         note(place, "forgot_scope", by=by, details={"scope": scope, "records": count})
         typer.echo(f"{count} record(s) of scope {line(scope)!r} are forgotten.")
         return
     if not ids:
         raise ConfigurationError("Which records? Give their ids, or --everything with --scope.")
     check_can_ask(yes=yes)
-    gone = run(_records_forgotten(place, ids, scope, yes=yes))
+    gone = await _records_forgotten(place, ids, scope, yes=yes)
     note(place, "forgot", by=by, records=tuple(one.id for one in gone))
     for record in gone:
         typer.echo(f"{record.id} is forgotten.")
@@ -320,7 +321,7 @@ async def _scope_forgotten(place: MemoryPlace, scope: str, *, yes: bool) -> int:
             count += len(records)
             first += records[: _SHOWN - len(first)]
         if not count:
-            raise NothingFoundError(f"There are no records of scope {scope!r}.")
+            leave(f"There are no records of scope {scope!r}.")
         say(f"{count:,} record(s) will be removed for good:", "bold")
         _say_records(first, count)
         ask(f"Remove all {count:,} record(s) of scope {line(scope)!r} for good?", yes=yes)
@@ -402,7 +403,7 @@ DryRun = Annotated[
 ]
 
 
-def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+async def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     name: PerhapsId = None,
     source: OfSource = None,
     reason: Reason = "",
@@ -425,21 +426,17 @@ def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
     """
     place, reason = place_of(memory, embedder), reason.strip()
     _check_wanted(name, source, "dry run" if dry_run else reason, yes=yes or dry_run)
-
-    async def revoked() -> Revocation:
-        async with opened_whole(place) as store:
-            full_id = await _full_id(store, name, scope)
-            reached = LongTermMemory(store, scope=await _reached(store, scope, full_id))
-            procedures = procedures_of(place)
-            plan = await _planned(reached, full_id, source, procedures)
-            if dry_run:
-                return plan
+    async with opened_whole(place) as store:
+        full_id = await _full_id(store, name, scope)
+        reached = LongTermMemory(store, scope=await _reached(store, scope, full_id))
+        procedures = procedures_of(place)
+        done = await _planned(reached, full_id, source, procedures)
+        if not dry_run:
             ask("Take them back?" if source is None else "Take that back?", yes=yes)
-            if source is not None:
-                return await retract_source(reached, full_id, source, reason, procedures=procedures)
-            return await reached.revoke(full_id or "", reason, procedures=procedures)
-
-    done = run(revoked())
+            if source is None:
+                done = await reached.revoke(full_id or "", reason, procedures=procedures)
+            else:
+                done = await retract_source(reached, full_id, source, reason, procedures=procedures)
     written = done.written()[0]
     if not dry_run:
         named = () if source is not None else (done.record_id,)
@@ -480,11 +477,11 @@ async def _planned(
     try:
         plan, after = await would_revoke(memory, name, source=source)
     except ValueError as error:
-        raise NothingFoundError(str(error)) from error
+        leave(str(error))
     gone = {*plan.records, *([] if source is not None or name is None else [name])}
     rules = [] if procedures is None else _rules_on(procedures, gone)
     if not (plan.records or plan.lowered or rules):
-        raise NothingFoundError(f"There is no record {name!r}, and nothing depends on it.")
+        leave(f"There is no record {name!r}, and nothing depends on it.")
     await _show_plan(memory.store, plan, after, rules)
     return plan
 
@@ -493,12 +490,10 @@ async def _full_id(store: RecordStore, name: str | None, scope: str | None) -> s
     """The whole id that is meant; also of a record that is gone, to complete its revocation."""
     if name is None:
         return None
-    try:
-        return (await the_record(store, name, scope)).id
-    except NothingFoundError:
-        if len(name) == _ID_LENGTH:
-            return name
-        raise
+    record = await record_if_any(store, name, scope)
+    if record is None and len(name) != _ID_LENGTH:
+        leave(no_record(name, scope))
+    return name if record is None else record.id
 
 
 async def _reached(store: RecordStore, scope: str | None, name: str | None) -> Scopes:
@@ -507,7 +502,7 @@ async def _reached(store: RecordStore, scope: str | None, name: str | None) -> S
         return Scopes(own=scope)
     scopes = await scopes_in(store)
     if not scopes:
-        raise NothingFoundError(f"There is no record {name!r}; the memory holds none.")
+        leave(f"There is no record {name!r}; the memory holds none.")
     own, *others = scopes
     return Scopes(own=own, writes=tuple(others))
 

@@ -31,14 +31,14 @@ from .log import LoggedChange, changes_of, lowered_by, note
 from .options import Embedder, Id, Memory, Scope
 from .place import (
     MemoryPlace,
-    NothingFoundError,
     day,
+    leave,
     line,
     minute,
+    no_record,
     opened,
     place_of,
-    run,
-    the_record,
+    record_if_any,
 )
 from .search import marks_of, origin_line
 from .whole import dynamics_of, opened_whole
@@ -57,7 +57,7 @@ _VERBS = {
 }
 
 
-def history(
+async def history(
     name: Id,
     memory: Memory = None,
     scope: Scope = None,
@@ -72,20 +72,12 @@ def history(
     Example: coag memory history 1f0c22aa -m ~/robbie
     """
     place = place_of(memory, embedder)
-
-    async def found() -> RelatedRecords:
-        async with opened_whole(place) as store:
-            try:
-                record = await the_record(store, name, scope)
-            except NothingFoundError as error:
-                changes = changes_of(place, name)
-                if not changes:
-                    raise
-                lines = [str(error), *(f"  {_described(one, name)}" for one in changes)]
-                raise NothingFoundError("\n".join(lines)) from error
-            return await related_to(store, record)
-
-    related = run(found())
+    async with opened_whole(place) as store:
+        record = await record_if_any(store, name, scope)
+        if record is None:
+            done = (f"  {_described(one, name)}" for one in changes_of(place, name))
+            leave("\n".join((no_record(name, scope), *done)))
+        related = await related_to(store, record)
     changes = changes_of(place, related.record.id)
     if as_json:
         write_json(_as_json(related, changes))
@@ -176,7 +168,7 @@ _SOUND, _UNSOUND = 0, 1
 _MOST_ROWS = 10
 
 
-def stats(
+async def stats(
     memory: Memory = None,
     mend: Annotated[
         bool,
@@ -196,19 +188,19 @@ def stats(
     Exit code 0: healthy; 1: something is to be repaired; 2: wrongly called.
     """
     place = place_of(memory, embedder)
-    health = run(_examined(place))
+    health = await _examined(place)
     if mend and health.index is not None and not health.index.sound:
         throw_away(Path(health.index.file))
-        run(_recalled_once(place))
+        await _recalled_once(place)
         say("The index of words was made again.", DIM)
-        health = run(_examined(place))
+        health = await _examined(place)
     if mend and not health.healthy:
-        restored = run(_repaired(place))
+        restored = await _repaired(place)
         if restored:
             note(place, "mended", by="person", records=restored)
             say(f"{len(restored)} record(s) hold again.", DIM)
-            health = run(_examined(place))
-    begun = run(unfinished_reembedding(place.store))
+            health = await _examined(place)
+    begun = await unfinished_reembedding(place.store)
     if as_json:
         reembedding = begun and {
             "embedder": begun.embedder,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, cast
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -70,14 +69,8 @@ def cell(text: str, style: str = "", limit: int = 300) -> Text:
 # ---- Where a memory is, and how it is opened for a command ----
 
 
-_T = TypeVar("_T")
-
 _NOTHING = 1
 """Exit code where nothing was found."""
-
-
-class NothingFoundError(Exception):
-    """There is no such record; the message says so to a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,14 +152,6 @@ async def _made_with(place: MemoryPlace, error: EmbedderMismatchError) -> str:
     if len(plan.made_with) != 1:
         raise error
     return plan.made_with[0]
-
-
-def run(work: Coroutine[object, object, _T]) -> _T:
-    """Does a command's work; where nothing was found, says so and leaves with exit code 1."""
-    try:
-        return asyncio.run(work)
-    except NothingFoundError as error:
-        leave(str(error))
 
 
 def leave(why: str) -> NoReturn:
@@ -288,7 +273,18 @@ class RecordFilter:
 
 
 async def the_record(store: RecordStore, name: str, scope: str | None) -> Record:
-    """The record that a person means by an id or the beginning of one."""
+    """The record that a person means by an id or the beginning of one; leaves without one."""
+    found = await record_if_any(store, name, scope)
+    return leave(no_record(name, scope)) if found is None else found
+
+
+def no_record(name: str, scope: str | None) -> str:
+    """What to say where there is no such record."""
+    return f"There is no record {name!r}{'' if scope is None else f' in scope {scope!r}'}."
+
+
+async def record_if_any(store: RecordStore, name: str, scope: str | None) -> Record | None:
+    """The same; None without one."""
     if len(name) < SHORT_ID_LENGTH:
         raise ConfigurationError(
             f"{name!r} is too short for an id; give at least its first {SHORT_ID_LENGTH} "
@@ -296,13 +292,10 @@ async def the_record(store: RecordStore, name: str, scope: str | None) -> Record
         )
     scopes = None if scope is None else (scope,)
     matches = await found_by_id(store, scopes, tuple(MemoryKind), name)
-    if not matches:
-        within = "" if scope is None else f" in scope {scope!r}"
-        raise NothingFoundError(f"There is no record {name!r}{within}.")
     if len(matches) > 1:
         named = ", ".join(f"{one.id} (scope {one.scope!r})" for one in matches)
         raise ConfigurationError(f"{name!r} begins the ids of several records: {named}.")
-    return matches[0]
+    return next(iter(matches), None)
 
 
 async def no_scope(store: RecordStore, name: str) -> str | None:

@@ -30,16 +30,15 @@ from .options import (
     Where,
 )
 from .place import (
-    NothingFoundError,
     RecordFilter,
     cell,
     day,
+    leave,
     line,
     minute,
     no_scope,
     opened,
     place_of,
-    run,
     the_record,
     visible,
 )
@@ -50,7 +49,7 @@ _FOR_KIND, _FOR_TYPE = 75, 60
 _MARKS = {"!": "untrusted", "-": "superseded", "x": "contradicted"}
 
 
-def ls(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+async def ls(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     memory: Memory = None,
     scope: Scope = None,
     kind: OfKind = None,
@@ -73,20 +72,15 @@ def ls(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     wanted = RecordFilter.of(
         scope, kind, where, superseded=superseded, type=type_, source=source, trust=trust
     )
-
-    async def listed() -> tuple[list[Record], int]:
-        async with opened(place) as store:
-            hits = await wanted.matching(store, None, k=limit + 1)
-            counts = [await store.count(one) for one in MemoryKind]
-            if hits:
-                return [hit.record for hit in hits], sum(counts)
-            what = "No record passes." if any(counts) else "It holds no records."
-            if any(counts) and scope is not None:
+    async with opened(place) as store:
+        hits = await wanted.matching(store, None, k=limit + 1)
+        total = sum([await store.count(one) for one in MemoryKind])
+        if not hits:
+            what = "No record passes." if total else "It holds no records."
+            if total and scope is not None:
                 what = await no_scope(store, scope) or what
-            raise NothingFoundError(f"{what} (memory {place.shown})")
-
-    records, total = run(listed())
-    shown = records[:limit]
+            leave(f"{what} (memory {place.shown})")
+    shown = [hit.record for hit in hits[:limit]]
     if as_json:
         write_json(*(record.model_dump_json() for record in shown))
         return
@@ -94,13 +88,13 @@ def ls(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     console.print(_table(shown, console.width))
     marks = {mark for record in shown for mark in marks_of(record)}
     legend = [f"{mark} {meaning}" for mark, meaning in _MARKS.items() if mark in marks]
-    if len(records) > len(shown):
+    if len(hits) > len(shown):
         legend.append(f"{len(shown)} are shown of {total:,} in all; --limit N shows more")
     if legend:
         console.print(Text("   ".join(legend), style=DIM), soft_wrap=True)
 
 
-def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+async def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     query: Annotated[str, typer.Argument(help="What to look for, in any words.")],
     memory: Memory = None,
     scope: Scope = None,
@@ -133,15 +127,10 @@ def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
     wanted = RecordFilter.of(
         scope, kind, where, superseded=superseded, type=type_, source=source, trust=trust
     )
-
-    async def searched() -> list[RecalledRecord]:
-        async with opened(place_of(memory, embedder)) as store:
-            hits = await wanted.matching(store, query, k=limit, min_score=min_score)
-        if not hits:
-            raise NothingFoundError(f"Nothing was found for {query!r}.")
-        return hits
-
-    hits = run(searched())
+    async with opened(place_of(memory, embedder)) as store:
+        hits = await wanted.matching(store, query, k=limit, min_score=min_score)
+    if not hits:
+        leave(f"Nothing was found for {query!r}.")
     if as_json:
         write_json(*(hit.model_dump_json() for hit in hits))
         return
@@ -149,7 +138,7 @@ def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as optio
     show_lines(text for hit in hits for text in _hit(hit, with_scope=several))
 
 
-def show(
+async def show(
     ids: Annotated[
         list[str],
         typer.Argument(metavar="ID...", help="Ids of records, or their first 8 characters."),
@@ -163,12 +152,8 @@ def show(
 
     Example: coag memory show 1f0c22aa -m ~/robbie
     """
-
-    async def found() -> list[Record]:
-        async with opened(place_of(memory, embedder)) as store:
-            return [await the_record(store, name, scope) for name in ids]
-
-    records = run(found())
+    async with opened(place_of(memory, embedder)) as store:
+        records = [await the_record(store, name, scope) for name in ids]
     if as_json:
         write_json(*(record.model_dump_json() for record in records))
         return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -32,13 +33,11 @@ from .log import note
 from .options import By, Embedder, Limit, LinesOfJson, Memory, Scope
 from .place import (
     MemoryPlace,
-    NothingFoundError,
     leave,
     line,
     minute,
     opened,
     place_of,
-    run,
     shown_progress,
 )
 from .whole import dynamics_of
@@ -55,7 +54,7 @@ Folder = Annotated[
 ]
 
 
-def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+async def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     folder: Folder = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -95,20 +94,14 @@ def sleep(  # noqa: PLR0913, PLR0917 - a command has as many arguments as option
     """
     place = place_of(folder or memory, embedder)
     spec = None if model is None else ModelSpec.parse(model)
+    asleep = partial(
+        consolidate, dry_run=dry_run, allow_clock_jump=allow_clock_jump, most_seconds=seconds
+    )
+    failed = False
     with file_of(place) as file:
-        failed = False
         for name, settings in chosen(file, owner).items():
-            sleeping = _slept(
-                place,
-                name,
-                settings,
-                file,
-                spec,
-                dry_run=dry_run,
-                allow_clock_jump=allow_clock_jump,
-                most_seconds=seconds,
-            )
-            report = run(sleeping)
+            asked = None if dry_run else spec
+            report = await _slept(place, name, settings, file, asked, asleep)
             if not dry_run and report.changed:
                 details = {one.step: one.changed for one in report.steps if one.changed}
                 note(place, "slept", by=by, details={"owner": report.owner, **details})
@@ -132,13 +125,10 @@ async def _slept(
     settings: MemoryDynamicsSettings,
     file: DynamicsFile,
     spec: ModelSpec | None,
-    *,
-    dry_run: bool,
-    allow_clock_jump: bool,
-    most_seconds: float | None,
+    asleep: Callable[..., Awaitable[SleepReport]],
 ) -> SleepReport:
     dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
-    client = None if spec is None or dry_run else spec.open()
+    client = None if spec is None else spec.open()
     what = f"sleep of {line(owner, 40)}"
     try:
         async with opened(place) as store:
@@ -146,14 +136,12 @@ async def _slept(
                 store, scope=await _scopes(store, owner, file), dynamics=dynamics
             )
             with shown_progress(what, None) as progress:
-                return await consolidate(
-                    memory,
-                    model=None if client is None else StructuredModel(client),
-                    dry_run=dry_run,
-                    allow_clock_jump=allow_clock_jump,
-                    most_seconds=most_seconds,
-                    on_progress=lambda step, examined: progress(examined, f"{what}, {step}"),
-                )
+
+                def examined(step: str, count: int) -> None:
+                    progress(count, f"{what}, {step}")
+
+                model = None if client is None else StructuredModel(client)
+                return await asleep(memory, model=model, on_progress=examined)
     finally:
         dynamics.close()
         if client is not None:
@@ -199,7 +187,7 @@ def archived(
             typer.echo(line(text, 160))
 
 
-def restore(
+async def restore(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of archived records.")],
     memory: Memory = None,
     embedder: Embedder = None,
@@ -211,30 +199,21 @@ def restore(
     """
     place = place_of(memory, embedder)
     with file_of(place) as file:
-        back = run(_restored(place, file, ids))
+        async with opened(place) as store:
+            back = [one for name in ids for one in await _restored(store, file, name)]
     note(place, "restored", by=by, records=tuple(record.id for record in back))
     for record in back:
         typer.echo(f"{record.id} is recalled again: {line(record.text, 100)}")
 
 
-async def _restored(place: MemoryPlace, file: DynamicsFile, ids: list[str]) -> list[Record]:
-    back: list[Record] = []
-    archive = MemoryArchive(file)
-    async with opened(place) as store:
-        for name in ids:
-            owner = archive.owner_of(name)
-            if owner is None:
-                raise NothingFoundError(f"There is no record {name!r} in the archive.")
-            settings = owners_of(file).get(owner, MemoryDynamicsSettings())
-            dynamics = MemoryDynamics(settings, path=file.path, owner=owner)
-            memory = LongTermMemory(
-                store, scope=Scopes(own=owner, writes=await scopes_in(store)), dynamics=dynamics
-            )
-            try:
-                back += await taken_back(memory, name)
-            finally:
-                dynamics.close()
-    return back
+async def _restored(store: RecordStore, file: DynamicsFile, name: str) -> Sequence[Record]:
+    owner = MemoryArchive(file).owner_of(name)
+    if owner is None:
+        leave(f"There is no record {name!r} in the archive.")
+    settings = owners_of(file).get(owner, MemoryDynamicsSettings())
+    scopes = Scopes(own=owner, writes=await scopes_in(store))
+    with closing(MemoryDynamics(settings, path=file.path, owner=owner)) as dynamics:
+        return await taken_back(LongTermMemory(store, scope=scopes, dynamics=dynamics), name)
 
 
 # ---- The file of the dynamics ----

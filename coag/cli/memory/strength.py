@@ -34,11 +34,9 @@ from coag.store import short_id
 from .log import note
 from .options import By, Embedder, Limit, Memory
 from .place import (
-    MemoryPlace,
     leave,
     line,
     place_of,
-    run,
     the_record,
 )
 from .sleep import Folder, Owner, chosen, file_of
@@ -49,7 +47,7 @@ _COLUMNS = 50
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def strength(
+async def strength(
     folder: Folder = None,
     name: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="A record's id; else the weakest ones.")
@@ -64,10 +62,8 @@ def strength(
 
     Example: coag memory strength 1f0c22aa -m ~/robbie
     """
-    if folder is not None and name is None:
-        is_place = "://" in folder or Path(folder).expanduser().exists()
-        if not is_place:
-            folder, name = None, folder  # only the record is given here
+    if folder is not None and name is None and not _is_place(folder):
+        folder, name = None, folder  # only the record is given
     place = place_of(folder or memory, embedder)
     now = seconds(SystemClock().now())
     with file_of(place) as file:
@@ -75,9 +71,12 @@ def strength(
             states = RecordStates(file, whose)
             if name is None:
                 found = _weakest(states, settings, now, limit)
-                records = run(_records(place, [one.record for one in found]))
+                async with opened_whole(place) as store:
+                    held = await store.get([one.record for one in found])
+                records = {one.id: one for one in held}
             else:
-                record = run(_one(place, name))
+                async with opened_whole(place) as store:
+                    record = await the_record(store, name, None)
                 records, found = {record.id: record}, list(states.get([record.id]).values())
             kept = [_KeptRecord(one, records.get(one.record), settings, now) for one in found]
             if as_json:
@@ -90,21 +89,15 @@ def strength(
                     typer.echo(f"  {text}")
 
 
+def _is_place(folder: str) -> bool:
+    return "://" in folder or Path(folder).expanduser().exists()
+
+
 def _weakest(
     states: RecordStates, settings: MemoryDynamicsSettings, now: float, limit: int
 ) -> list[RecordState]:
     every = (one for batch in states.scan() for one in batch)
     return heapq.nsmallest(limit, every, key=lambda one: strength_now(one, now, settings))
-
-
-async def _records(place: MemoryPlace, ids: list[str]) -> dict[str, Record]:
-    async with opened_whole(place) as store:
-        return {one.id: one for one in await store.get(ids)}
-
-
-async def _one(place: MemoryPlace, name: str) -> Record:
-    async with opened_whole(place) as store:
-        return await the_record(store, name, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from coag.cli.output import say, write_json
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.memory.dynamics import DYNAMICS_FILE, DynamicsFile
 from coag.memory.transfer import (
-    ExportResult,
     Header,
     ImportResult,
     OnConflict,
@@ -33,7 +32,7 @@ from coag.store import reembed as reembedded
 
 from .log import note
 from .options import By, Embedder, Memory, OfKind, Scope, Yes, one_of
-from .place import MemoryPlace, ask, check_can_ask, line, opened, place_of, run, shown_progress
+from .place import MemoryPlace, ask, check_can_ask, line, opened, place_of, shown_progress
 from .whole import dynamics_of
 
 # ---- `coag memory export` and `import` ----
@@ -44,7 +43,7 @@ _STANDARD_OUTPUT = Path("-")
 _LISTED = 10
 
 
-def export(
+async def export(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The file to write; `-` is standard output.")
     ],
@@ -65,7 +64,7 @@ def export(
     scopes = None if scope is None else [scope]
     kinds = None if kind is None else [kind]
     if file == _STANDARD_OUTPUT:
-        run(_printed(place, scopes, kinds))
+        await _printed(place, scopes, kinds)
         return
     if file.exists():
         if not yes and not sys.stdin.isatty():
@@ -74,19 +73,15 @@ def export(
                 "write over it, or name another file."
             )
         ask(f"{line(str(file))!r} is there already. Write over it?", yes=yes)
-
-    async def written() -> ExportResult:
-        async with opened(place) as store:
-            total = sum([await store.count(one) for one in kinds or MemoryKind])
-            with (
-                dynamics_of(place, read_only=True) as dynamics,
-                shown_progress("exporting", total) as progress,
-            ):
-                return await export_records(
-                    store, file, scopes=scopes, kinds=kinds, dynamics=dynamics, progress=progress
-                )
-
-    result = run(written())
+    async with opened(place) as store:
+        total = sum([await store.count(one) for one in kinds or MemoryKind])
+        with (
+            dynamics_of(place, read_only=True) as dynamics,
+            shown_progress("exporting", total) as progress,
+        ):
+            result = await export_records(
+                store, file, scopes=scopes, kinds=kinds, dynamics=dynamics, progress=progress
+            )
     size = f"{result.size / 1_000_000:,.1f} MB"
     also = f" and {result.dynamics:,} line(s) on dynamics" if result.dynamics else ""
     typer.echo(f"{result.records:,} record(s){also} are in {line(str(file))} ({size}).")
@@ -116,7 +111,7 @@ SkipBad = Annotated[
 ]
 
 
-def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+async def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     file: ExportedFile,
     memory: Memory = None,
     scope: IntoScope = None,
@@ -136,14 +131,15 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as opti
     Exit code 0: all is there; 1: lines were bad or are missing; 2: wrongly called.
     """
     place = place_of(memory, embedder, make=True)
-
-    async def imported() -> ImportResult:
+    header = check_import(file, scope)
+    failed = ""
+    try:
         async with opened(place) as store:
             with (
                 _receiving(place, header) as dynamics,
                 shown_progress("importing", None) as progress,
             ):
-                return await import_records(
+                result = await import_records(
                     store,
                     file,
                     scope=scope,
@@ -153,11 +149,6 @@ def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as opti
                     dynamics=dynamics,
                     progress=progress,
                 )
-
-    header = check_import(file, scope)
-    failed = ""
-    try:
-        result = run(imported())
     except TransferError as error:
         if error.line <= 1:
             raise
@@ -221,7 +212,7 @@ def _outcome(result: ImportResult, *, take: bool) -> Iterator[str]:
 # ---- `coag memory reembed` ----
 
 
-def reembed(
+async def reembed(
     to: Annotated[
         str | None,
         typer.Option(
@@ -245,12 +236,12 @@ def reembed(
     place = place_of(memory, None)
     if abandon:
         ask("Drop what the unfinished re-embedding has done?", yes=yes)
-        dropped = run(abandon_reembedding(place.store))
+        dropped = await abandon_reembedding(place.store)
         typer.echo("It is dropped." if dropped else "There was none to drop.")
         return
     embedder = embedder_of(to or WordLlamaEmbedder.name)
     check_can_ask(yes=yes)
-    plan = run(plan_reembedding(place.store, embedder))
+    plan = await plan_reembedding(place.store, embedder)
     if plan.state == "done":
         typer.echo(f"All {plan.records:,} record(s) have vectors of {embedder.name} already.")
         return
@@ -263,7 +254,7 @@ def reembed(
     ask("Do it?", yes=yes)
     with shown_progress("re-embedding", plan.records) as progress:
         try:
-            count = run(reembedded(place.store, embedder, progress=lambda now: progress(now.done)))
+            count = await reembedded(place.store, embedder, progress=lambda now: progress(now.done))
         except RecordStoreError:
             say("It is not done; the same command continues where it stopped.", "yellow")
             raise
