@@ -72,6 +72,8 @@ from .tool_runner import ToolRunner
 
 NOTHING_DONE = "Nothing was done."
 UNKNOWN = "Its outcome is unknown. Find out what it did before you call it again."
+PERCEPTS = 1_000
+"""Messages and results by which rules judge: the newest."""
 _SHOWN = 300
 """Characters of arguments that a note shows."""
 _ELSEWHERE = (
@@ -251,6 +253,7 @@ class GuardedCalls:
         parallel: bool,
     ) -> None:
         self.context = context
+        self._keep_percepts()
         self.trace = trace
         self.runner = runner
         self.unfinished: tuple[Intent, ...] = ()
@@ -480,6 +483,7 @@ class GuardedCalls:
         """Forgets the state and what failed. Calls are counted on, for the trace's sake."""
         cycle = self.context.working_memory.cycle
         await self.context.clear()
+        self._keep_percepts()
         self._set_cycle(cycle)
         self._detector.load_state({})
         self.note("reset", "The workbench was reset.")
@@ -508,6 +512,12 @@ class GuardedCalls:
             )
             self.context.perceive(_unknown_outcome(action, self.context))
         self._record_state()
+
+    def _keep_percepts(self) -> None:
+        """A stock agent may show its model all that it ever read, so rules judge by more of it."""
+        memory = self.context.working_memory
+        limits = memory.limits.model_copy(update={"percepts": PERCEPTS})
+        self.context.restore(memory.model_copy(update={"limits": limits}))
 
     def _set_cycle(self, number: int) -> None:
         memory = self.context.working_memory

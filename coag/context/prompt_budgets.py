@@ -220,6 +220,8 @@ class MemoryLimits(Value):
     """Characters of messages; the newest message is kept at any length."""
     results: int = 57_600
     """Characters of the results of past actions; of older ones the beginning is kept."""
+    percepts: int = 64
+    """Percepts since the last action."""
 
 
 class Budgets(Value):

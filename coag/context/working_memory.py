@@ -148,8 +148,6 @@ DIALOGUE_LIMIT = 200
 `EarlierDialogue` keeps."""
 PAST_ACTIONS_LIMIT = 50
 """Executed actions kept in working memory, as far as `MemoryLimits.results` allows."""
-PERCEPTS_LIMIT = 64
-"""Percepts kept for one cycle."""
 REJECTIONS_LIMIT = 3
 """Cycles whose rejections are kept while nothing is done in the environment."""
 PAST_RESULT_TEXT = 300
@@ -369,7 +367,7 @@ class WorkingMemory(SparseValue):
     def _taking(self, percept: Percept) -> WorkingMemory:
         arrived = () if self.of_another(percept) else (percept,)
         changes: dict[str, Any] = {
-            "percepts": (*self.percepts, *arrived)[-PERCEPTS_LIMIT:],
+            "percepts": (*self.percepts, *arrived)[-self.limits.percepts :],
             "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
         }
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME or percept.settles:
@@ -397,7 +395,7 @@ class WorkingMemory(SparseValue):
             )
             shown = percept.model_copy(update={"images": {}})
             changes |= _saying(self, said) | ({"goal_open": False} if own else {})
-            changes["percepts"] = (*self.percepts, shown)[-PERCEPTS_LIMIT:]
+            changes["percepts"] = (*self.percepts, shown)[-self.limits.percepts :]
         if percept.sets_goal:
             # From what is in the trace alone: a resumed or replayed goal is the same one.
             about = f"{percept.at.isoformat()} {percept.id} {percept.source} {percept.content}"

@@ -157,7 +157,7 @@ class _Record:
         return any(order.families - _QUIET for order in self.orders)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _orders_in(record: str) -> tuple[_Order, ...]:
     """The orders in a record; what is beyond the length that is looked at counts as one."""
     text = "\n".join(map(comparable, record[:_RECORD_LENGTH].split("\n")))
@@ -177,7 +177,7 @@ def _orders_in(record: str) -> tuple[_Order, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def _records(source: str, text: str) -> tuple[_Record, ...]:
     return tuple(
         _Record(source, part, _orders_in(part) if free else ())
