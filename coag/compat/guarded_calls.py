@@ -253,7 +253,7 @@ class GuardedCalls:
         parallel: bool,
     ) -> None:
         self.context = context
-        self._keep_percepts()
+        _keep_percepts(self.context)
         self.trace = trace
         self.runner = runner
         self.unfinished: tuple[Intent, ...] = ()
@@ -483,7 +483,7 @@ class GuardedCalls:
         """Forgets the state and what failed. Calls are counted on, for the trace's sake."""
         cycle = self.context.working_memory.cycle
         await self.context.clear()
-        self._keep_percepts()
+        _keep_percepts(self.context)
         self._set_cycle(cycle)
         self._detector.load_state({})
         self.note("reset", "The workbench was reset.")
@@ -513,12 +513,6 @@ class GuardedCalls:
             self.context.perceive(_unknown_outcome(action, self.context))
         self._record_state()
 
-    def _keep_percepts(self) -> None:
-        """A stock agent may show its model all that it ever read, so rules judge by more of it."""
-        memory = self.context.working_memory
-        limits = memory.limits.model_copy(update={"percepts": PERCEPTS})
-        self.context.restore(memory.model_copy(update={"limits": limits}))
-
     def _set_cycle(self, number: int) -> None:
         memory = self.context.working_memory
         self.context.restore(memory.model_copy(update={"cycle": number}))
@@ -539,6 +533,13 @@ class GuardedCalls:
             )
         )
         self.trace.flush()
+
+
+def _keep_percepts(context: CoagContext[Any]) -> None:
+    """A stock agent may show its model all that it ever read, so rules judge by more of it."""
+    memory = context.working_memory
+    limits = memory.limits.model_copy(update={"percepts": PERCEPTS})
+    context.restore(memory.model_copy(update={"limits": limits}))
 
 
 def _unknown_outcome(action: UnsettledAction, context: CoagContext[Any]) -> Percept:
