@@ -6,23 +6,22 @@ import hashlib
 import logging
 import os
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock, RLock
 
 from coag._util.text import clip
 from coag.errors import CoagError, ConfigurationError, TraceError, UnknownNameError
-from coag.schema import Clock, ModelCall, SystemClock, TokenUsage, TurnEnd
-from coag.tracing import RecordKind, RunFolder, RunInfo, asked_in, read_run
+from coag.schema import Clock, SystemClock
+from coag.tracing import RunFolder, RunInfo, read_run
 
-from .open_run import OpenRun
+from .open_run import OpenRun, RunSums
 from .texts import in_a_line, object_of
-from .trace_scan import FileStamp, TraceScan, bodies, file_stamp, within_run
+from .trace_scan import FileStamp, file_stamp, within_run
 from .views import Filters, RunCard, RunList, RunPage, TaskOutcome, Trouble
 
 _LOG = logging.getLogger(__name__)
@@ -91,73 +90,6 @@ def _places(folder: Path, name: str = ".", depth: int = _DEPTH) -> Iterator[_Pla
             yield from _places(folder / each, each if name == "." else f"{name}/{each}", depth - 1)
 
 
-# ---- A run's figures, counted by reading its trace a piece at a time ----
-
-
-_COUNTED = frozenset({RecordKind.MODEL_CALL, RecordKind.TURN_END})
-
-
-@dataclass(slots=True)
-class _Totals:
-    """Sums over a trace."""
-
-    cycles: int = 0
-    """Its last cycle, of a plain run the last turn."""
-    calls: int = 0
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    ended: str = ""
-    goal: str = ""
-
-
-class TraceCounter:
-    """Counts a trace as far as it was read, and continues from there when it has grown."""
-
-    def __init__(self, folder: RunFolder) -> None:
-        self.path = folder.trace_path
-        self._stamp: FileStamp | None = None
-        """Of the trace when all of it was counted."""
-        self._is_complete = False
-        """True once the whole trace was read."""
-        self._scan = TraceScan(folder, self._restart)
-        self._restart()
-
-    def _restart(self) -> None:
-        self._counted, self._totals = 0, _Totals()
-
-    @property
-    def totals(self) -> _Totals | None:
-        """The sums; None until the whole trace was read once."""
-        return self._totals if self._is_complete else None
-
-    @property
-    def is_due(self) -> bool:
-        """True if there is something to count."""
-        return not self._is_complete or file_stamp(self.path) != self._stamp
-
-    def advance(self) -> None:
-        """Counts a piece more, as far as the trace can be read; `OpenRun` says why it cannot."""
-        stamp = file_stamp(self.path)
-        more = self._scan.extend()
-        self._count()
-        if not more:
-            self._stamp, self._is_complete = stamp, True
-
-    def _count(self) -> None:
-        index, totals = self._scan.index, self._totals
-        for at in range(self._counted, index.lines):
-            kind = index.kind(at)
-            if kind in _COUNTED or (kind is RecordKind.PERCEPT and not totals.goal):
-                for body in bodies(index, [at]):
-                    if isinstance(body, ModelCall):
-                        totals.calls += 1
-                        totals.usage += body.usage
-                    elif isinstance(body, TurnEnd):
-                        totals.ended = body.reason
-                    else:
-                        totals.goal = asked_in(body)
-        self._counted, totals.cycles = index.lines, index.last_cycle
-
-
 # ---- One run, as far as it is known ----
 
 
@@ -169,7 +101,7 @@ def card_of(
     key: str,
     folder: str,
     info: RunInfo | None,
-    totals: _Totals | None,
+    totals: RunSums | None,
     trouble: Trouble | None,
 ) -> RunCard:
     """The card of a run, from its `run.json` and what was counted in its trace, if it was."""
@@ -202,10 +134,12 @@ def card_of(
 class _Entry:
     """One run, now that its `run.json` is another one than it was `before`."""
 
-    def __init__(self, place: _Place, before: _Entry | None) -> None:
+    def __init__(
+        self, place: _Place, before: _Entry | None, card: Callable[[str], RunCard]
+    ) -> None:
         self.place = place
         self.info, self.trouble = place.info()
-        self.counter = before.counter if before else TraceCounter(place.folder)
+        self.run = before.run if before else OpenRun("", place.folder, card)
         self.failed = before is not None and before.failed
         """True if it could not be counted, for an unexpected reason: it is not tried again."""
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", place.folder.path.name)[:_ID] or "run"
@@ -213,7 +147,6 @@ class _Entry:
             name = self.info.id
         self.name = before.name if before and self.info is None else name
         """Its id, or a replacement; the one known before while `run.json` is half written."""
-        self.key = ""
         self.made: RunCard | None = None
         """Its card, until its key or what was counted is another one."""
 
@@ -221,22 +154,22 @@ class _Entry:
     def card(self) -> RunCard:
         """Its card; one with a trouble where none can be made of what its files say."""
         if self.made is None:
-            name, totals = self.place.name, self.counter.totals
+            name, totals = self.place.name, self.run.sums
             try:
-                self.made = card_of(self.key, name, self.info, totals, self.trouble)
+                self.made = card_of(self.run.key, name, self.info, totals, self.trouble)
             except LOG_FAULTS as error:  # the other runs are to be shown
                 why = f"{type(error).__name__}: {str(error)[:_WHY]}"
                 trouble = Trouble(text=f"What this run says cannot be shown ({why}).", grave=True)
-                self.made = card_of(self.key, name, None, None, trouble)
+                self.made = card_of(self.run.key, name, None, None, trouble)
         return self.made
 
     @property
     def is_due(self) -> bool:
-        return self.info is not None and not self.failed and self.counter.is_due
+        return self.info is not None and not self.failed and self.run.is_due
 
     def count_on(self) -> None:
         try:
-            self.counter.advance()
+            self.run.count_on()
         except LOG_FAULTS:  # the other runs are to be counted
             self.failed = True
             _LOG.exception("The run in %r cannot be counted and is left out", self.place.name)
@@ -341,7 +274,8 @@ class Library:
         self._entries: dict[str, _Entry] = {}
         """By the folder's name."""
         self._keys: dict[str, _Entry] = {}
-        self._open: OrderedDict[str, OpenRun] = OrderedDict()
+        self._open: dict[str, OpenRun] = {}
+        """The runs that were opened last, by the folder's name; the latest is the last one."""
         self._due = 0.0
         """When to look at all folders again."""
         self._refresh()
@@ -359,15 +293,16 @@ class Library:
         before, self._entries, self._keys = self._entries, {}, {}
         for place in _places(self.logs):
             known = before.get(place.name)
-            current = known is not None and known.place == place
-            self._entries[place.name] = known if known and current else _Entry(place, known)
+            if known is None or known.place != place:
+                known = _Entry(place, known, self.card)
+            self._entries[place.name] = known
         often = Counter(entry.name for entry in self._entries.values())
         for entry in self._entries.values():
             digest = hashlib.sha256(entry.place.name.encode("utf-8", "replace")).hexdigest()
             unique = f"{entry.name}-{digest[:6]}"
             key = entry.name if often[entry.name] == 1 else unique
-            if key != entry.key:
-                entry.key, entry.made = key, None
+            if entry.made is None or key != entry.run.key:
+                entry.run.key, entry.made = key, None
             self._keys.setdefault(entry.name, entry)
             self._keys[unique] = entry
         now = self._clock.monotonic()
@@ -385,7 +320,7 @@ class Library:
             self._refresh()
             entry = self._keys.get(key)
         if entry is None:
-            known = islice((each.key for each in self._entries.values()), _NAMED)
+            known = islice((each.run.key for each in self._entries.values()), _NAMED)
             raise UnknownNameError("run", key[:200], known)
         return entry
 
@@ -425,7 +360,7 @@ class Library:
         """The runs among these that were forked from a run, by folder."""
         with self._lock:
             card = self._entry(key).card
-            parents = {one.key: one.info and one.info.parent for one in self._entries.values()}
+            parents = {one.run.key: one.info and one.info.parent for one in self._entries.values()}
             of = card.info.id if card.info else ""
             forks = [fork for fork, parent in parents.items() if parent and parent.run == of]
             return tuple(self.card(fork) for fork in forks if self.parent_of(fork) == card)
@@ -438,34 +373,35 @@ class Library:
         return replace(view, parent=self.parent_of(key), forks=self.forks_of(key))
 
     def open(self, key: str) -> OpenRun:
-        """A run to read; the same one again while it is among the last few."""
+        """A run to read; what pages showed of it is kept while it is among the last few."""
         with self._lock:
             entry = self._entry(key)
             if entry.info is None:
                 text = entry.trouble.text if entry.trouble else "holds no run"
                 raise TraceError(entry.place.folder.path, text)
-            run = self._open.pop(entry.place.name, None)
-            if run is None or run.key != entry.key:
-                run = OpenRun(entry.key, entry.place.folder, partial(self.card, entry.key))
-            self._open[entry.place.name] = run
-            while len(self._open) > _OPEN:
-                self._open.popitem(last=False)
-            return run
+            self._open.pop(entry.place.name, None)
+            self._open[entry.place.name] = entry.run
+            old = [self._open.pop(name) for name in list(self._open)[:-_OPEN]]
+        for run in old:  # not under the lock: a run that makes a page asks for its card
+            run.forget()
+        return entry.run
 
     def advance(self, budget_seconds: float) -> bool:
-        """Counts what is not counted yet: cycles, requests and tokens; newest runs first.
+        """Reads what is not read yet, and counts its cycles, requests and tokens.
 
-        It is meant to be called again and again, in a thread of its own; a large record may take
-        it a little longer than the budget. True if there is more to count.
+        Runs that were opened come first, the latest before others, so that any cycle of theirs is
+        found at once; then the newest. It is meant to be called again and again, in a thread of its
+        own; a large record may take it a little longer than the budget. True if there is more.
         """
         end = self._clock.monotonic() + budget_seconds
         with self._lock:
             self._look()
-            entries = sorted(
+            opened = [self._entries[one] for one in reversed(self._open) if one in self._entries]
+            newest = sorted(
                 self._entries.values(), key=lambda each: _started(each.card), reverse=True
             )
         with self._counting:
-            for entry in entries:
+            for entry in (*opened, *newest):
                 while entry.is_due:
                     if self._clock.monotonic() >= end:
                         return True

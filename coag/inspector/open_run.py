@@ -23,7 +23,9 @@ from coag.schema import (
     Phase,
     Snapshot,
     SnapshotReason,
+    TokenUsage,
     TraceRecord,
+    TurnEnd,
     phase_after,
 )
 from coag.tracing import (
@@ -34,6 +36,7 @@ from coag.tracing import (
     RunInfo,
     TraceIndex,
     TraceLine,
+    asked_in,
     known_cycles,
     summarize_cycle,
 )
@@ -41,7 +44,15 @@ from coag.tracing import (
 from .prompts import call_views
 from .texts import LINE, call_in_a_line, changes, fields_in_a_line, in_a_line, object_of
 from .tool_history import read_tools
-from .trace_scan import CycleSpan, TraceScan, bodies, environment_at, snapshot_at
+from .trace_scan import (
+    CycleSpan,
+    FileStamp,
+    TraceScan,
+    bodies,
+    environment_at,
+    file_stamp,
+    snapshot_at,
+)
 from .views import (
     CallView,
     CycleRow,
@@ -293,6 +304,9 @@ def _phases(
 # ---- One run, read a page at a time ----
 
 
+_COUNTED = frozenset({RecordKind.MODEL_CALL, RecordKind.TURN_END})
+_PIECE = 1 << 20
+"""Bytes of records that are counted at a time."""
 _STRIP = 400
 """Cycles up to which all are shown in the overview."""
 _ROWS = 2_000
@@ -301,19 +315,31 @@ _EARLIER = 3
 """Cycles before one in which requests are looked for that began as its own do."""
 
 
+@dataclass(slots=True)
+class RunSums:
+    """Sums over a trace."""
+
+    cycles: int = 0
+    """Its last cycle, of a plain run the last turn."""
+    calls: int = 0
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    ended: str = ""
+    goal: str = ""
+
+
 class OpenRun:
-    """A run whose trace is read as far as pages ask for it.
+    """A run whose trace is read as far as pages ask for it, and counted in the background.
 
     It may be used from several threads; while one reads, the others wait. Where its trace cannot
     be read at all, everything raises a TraceError. Of a trace up to so many bytes `ahead` all is
-    scanned at once, so that most runs are known whole.
+    scanned at once, so that most runs are known whole. `card` gives the card of a key.
     """
 
     def __init__(
         self,
         key: str,
         folder: RunFolder,
-        card: Callable[[], RunCard],
+        card: Callable[[str], RunCard],
         *,
         ahead: int = 1 << 24,
     ) -> None:
@@ -326,7 +352,23 @@ class OpenRun:
         """By position; never the last one's, which may change."""
         self._tools: tuple[TraceIndex | None, int, ToolHistory] = (None, 0, ToolHistory())
         """Its tools over time, with the index and its lines of which they were read."""
-        self._scan = TraceScan(folder, self._rows.clear)
+        self._scan = TraceScan(folder, self._restart)
+        self._counted, self._sums = 0, RunSums()
+        """How many lines were counted, and their sums."""
+        self._stamp: FileStamp | None = None
+        """Of the trace when all of it was counted."""
+        self.sums: RunSums | None = None
+        """The sums over the trace; None until all of it was read once."""
+
+    def _restart(self) -> None:
+        self.forget()
+        self._counted, self._sums = 0, RunSums()
+
+    def forget(self) -> None:
+        """Drops what pages showed; it is read again when they ask for it."""
+        with self._lock:
+            self._rows.clear()
+            self._tools = (None, 0, ToolHistory())
 
     @property
     def index(self) -> TraceIndex:
@@ -336,7 +378,7 @@ class OpenRun:
     @property
     def info(self) -> RunInfo:
         """What `run.json` says now; a TraceError where it cannot be read any more."""
-        card = self._card()
+        card = self._card(self.key)
         if card.info is None:
             raise TraceError(self.folder.path, card.trouble.text if card.trouble else "is no run.")
         return card.info
@@ -347,13 +389,44 @@ class OpenRun:
         return self.info.kind == "plain"
 
     def advance(self, budget_seconds: float) -> bool:
-        """Scans on in the background; True if there is more to scan."""
+        """Scans on for about so long; True if there is more to scan."""
         end = monotonic() + budget_seconds
         while monotonic() < end:
             with self._lock:
                 if not self._scan.extend():
                     return False
         return True
+
+    @property
+    def is_due(self) -> bool:
+        """True if there is something to count."""
+        return self.sums is None or file_stamp(self.folder.trace_path) != self._stamp
+
+    def count_on(self) -> None:
+        """Scans and counts a piece more, as far as the trace can be read."""
+        with self._lock:
+            stamp = file_stamp(self.folder.trace_path)
+            more = self._scan.extend()
+            self._count()
+            if not more and self._counted == self.index.lines:
+                self._stamp, self.sums = stamp, self._sums
+
+    def _count(self) -> None:
+        index, sums, read = self.index, self._sums, 0
+        while self._counted < index.lines and read < _PIECE:
+            at, self._counted = self._counted, self._counted + 1
+            kind = index.kind(at)
+            if kind in _COUNTED or (kind is RecordKind.PERCEPT and not sums.goal):
+                read += index.length(at)
+                for body in bodies(index, [at]):
+                    if isinstance(body, ModelCall):
+                        sums.calls += 1
+                        sums.usage += body.usage
+                    elif isinstance(body, TurnEnd):
+                        sums.ended = body.reason
+                    else:
+                        sums.goal = asked_in(body)
+        sums.cycles = index.last_cycle
 
     def view(self, first: int = 0, page_size: int = 50) -> RunPage:
         """The run with the page of rows that begins at a position, or the last."""
@@ -362,7 +435,7 @@ class OpenRun:
             self._scan.reach(max(first, 0) + size, self._ahead)
             of = len(self._scan)
             first = max(first if first < of else (of - 1) // size * size, 0)
-            card = self._card()
+            card = self._card(self.key)
             return RunPage(
                 card=card,
                 info=self.info,

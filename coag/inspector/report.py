@@ -252,7 +252,6 @@ def _read(folder: RunFolder, domain: DomainKnowledge | None, cycles: int) -> _Re
         pass
     key = library.cards()[0].key
     run = library.open(key)
-    run.advance(_SCAN)
     findings = check_run(folder, domain)
     of = run.view(0, 1).of
     half = -(-min(cycles, of) // 2)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from coag._util.text import escaped_json
 from coag.errors import CoagError, TraceError, UnknownNameError
@@ -23,7 +23,7 @@ from .awareness import AwarenessReader, is_aware
 from .checks import Checks, phase_of
 from .compare import RunComparison, compare
 from .fading import MemoryReader
-from .library import LOG_FAULTS, Library
+from .library import Library
 from .open_run import OpenRun
 from .pages import prepare
 from .views import Findings, RecordView, RunCard
@@ -60,10 +60,6 @@ class RunCache:
         self._closing = threading.Event()
         self._making = 0
         """How many pages are being made."""
-        self._opened: list[OpenRun] = []
-        """Runs that are to be read to their end."""
-        self._failed: WeakSet[OpenRun] = WeakSet()
-        """Runs that failed while they were read ahead; each is reported once."""
         self._reported = ""
         """The last reason why nothing could be read ahead."""
         self._lock = Lock()
@@ -85,26 +81,13 @@ class RunCache:
             await asyncio.to_thread(self.end)
 
     async def _read_ahead(self) -> None:
-        """Reads a little at a time and never while a page is being made.
-
-        Runs that were opened come first, so that any cycle of theirs is found at once; then what
-        the cards of all runs say.
-        """
+        """Reads a little at a time and never while a page is being made."""
         while not self.closing:
             more = not self._making and await asyncio.to_thread(self._advance)
             await asyncio.sleep(_BREATH if more or self._making else _PAUSE)
 
     def _advance(self) -> bool:
         """Reads a slice; True if there is more to read."""
-        while self._opened:
-            run = self._opened[-1]
-            try:
-                if run.advance(_SLICE):
-                    return True
-            except LOG_FAULTS:  # the other runs are to be read
-                _LOG.exception("The run %r cannot be read ahead and is left out", run.key)
-                self._failed.add(run)
-            self._opened.remove(run)
         try:
             more, trouble = self.library.advance(_SLICE), ""
         except CoagError as error:  # the folder of logs is gone, for now
@@ -152,11 +135,7 @@ class RunCache:
 
     def open(self, key: str) -> OpenRun:
         """A run to be read."""
-        run = self.library.open(key)
-        waits = run not in self._opened and run not in self._failed
-        if waits and run.index.size > run.index.scanned:
-            self._opened.append(run)
-        return run
+        return self.library.open(key)
 
     def scanned(self, key: str) -> OpenRun:
         """A run whose trace was scanned to its end."""

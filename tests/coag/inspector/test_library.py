@@ -13,7 +13,8 @@ import pytest
 from kits.tracked import heard
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.inspector.library import Library, TraceCounter, card_of
+from coag.inspector.library import Library, card_of
+from coag.inspector.open_run import OpenRun
 from coag.inspector.views import Filters, RunCard, TaskOutcome
 from coag.schema import Phase, SteppingClock, TraceRecord
 from coag.tracing import Parent, Recipe, RunFolder
@@ -259,15 +260,19 @@ def test_a_single_runs_folder_is_a_library_of_one(logs: Path, write_run: RunWrit
     assert library.open("a-run").folder.path == run.path
 
 
-def test_a_run_stays_open_among_the_last_few(logs: Path, write_run: RunWriter) -> None:
+def test_what_pages_showed_is_kept_of_the_last_few_runs(
+    logs: Path, write_run: RunWriter, plain_turns: Turns
+) -> None:
     for number in range(10):
-        write_run(id=f"run-{number}")
+        write_run(plain_turns(2), id=f"run-{number}")
     library = library_of(logs)
-    first = library.open("run-0")
-    assert library.open("run-0") is first
+    (row,) = library.open("run-0").rows(0, 1)
+    assert library.open("run-0").rows(0, 1)[0] is row
     for number in range(1, 10):
         library.open(f"run-{number}")
-    assert library.open("run-0") is not first
+    (again,) = library.open("run-0").rows(0, 1)
+    assert again == row
+    assert again is not row
 
 
 def test_forks_and_their_parent_find_each_other(logs: Path, write_run: RunWriter) -> None:
@@ -386,14 +391,14 @@ def test_a_run_that_cannot_be_counted_keeps_no_other_from_it(
 ) -> None:
     folder = write_run(plain_turns(2), id="odd", at="odd", started_at=datetime.max)
     write_run(plain_turns(2), id="good", at="good", started_at=datetime.min)
-    advance = TraceCounter.advance
+    count_on = OpenRun.count_on
 
-    def fails(counter: TraceCounter) -> None:
-        if counter.path == folder.trace_path:
+    def fails(run: OpenRun) -> None:
+        if run.folder.path == folder.path:
             raise RecursionError("too deep")
-        advance(counter)
+        count_on(run)
 
-    monkeypatch.setattr(TraceCounter, "advance", fails)
+    monkeypatch.setattr(OpenRun, "count_on", fails)
     library = counted(counted(library_of(logs)))
     assert {card.key: card.cycles for card in library.cards()} == {"good": 2, "odd": None}
     assert len([each for each in caplog.records if "odd/odd" in each.getMessage()]) == 1

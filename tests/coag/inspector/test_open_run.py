@@ -346,7 +346,7 @@ def test_a_long_run_is_scanned_as_far_as_a_page_needs_and_then_behind_it(
     ]
     folder = write_run(turns)
     library = Library(tmp_path / "logs")
-    run = OpenRun("a-run", folder, lambda: library.card("a-run"), ahead=0)
+    run = OpenRun("a-run", folder, library.card, ahead=0)
     view = run.view(0, 1)
     assert (view.of, view.strip) == (2, ())
     assert 0 < view.scanned < 1

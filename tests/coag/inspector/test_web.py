@@ -217,15 +217,21 @@ async def test_a_run_that_fails_is_left_out_of_what_is_read_ahead_and_reported_o
     hostile_run(tmp_path, name="odd", ended=False)
     hostile_run(tmp_path, name="good", ended=False)
 
-    def fails(run: OpenRun, budget_seconds: float) -> bool:
-        raise RecursionError("too deep")
+    count_on = OpenRun.count_on
 
-    monkeypatch.setattr(OpenRun, "advance", fails)
+    def fails(run: OpenRun) -> None:
+        if run.key == "odd":
+            raise RecursionError("too deep")
+        count_on(run)
+
+    monkeypatch.setattr(OpenRun, "count_on", fails)
     cache = RunCache(tmp_path)
     async with cache.at_work():
-        for key in ("odd", "good"):
-            cache.open("odd")
-            await _until(lambda key=key: cache.library.card(key).cycles is not None)
+        cache.open("odd")
+        await _until(lambda: cache.library.card("good").cycles is not None)
+        cache.open("odd")
+        hostile_run(tmp_path, name="late", ended=False)
+        await _until(lambda: sum(bool(card.cycles) for card in cache.library.cards()) == 2)
     assert len([each for each in caplog.records if "'odd'" in each.getMessage()]) == 1
 
 
