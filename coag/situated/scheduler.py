@@ -1,6 +1,6 @@
 """Who runs when: a scheduler takes activities one step at a time and lets the blocked ones sleep.
 
-A blocked activity costs no task, no timer and no model call: it is an entry in an index. One timer
+A blocked activity costs no task, no timer and no model call: it is a row of the store. One timer
 serves all deadlines. Each change of an activity is stored before anything else happens, so that a
 killed process continues where it was.
 """
@@ -17,16 +17,14 @@ from coag.errors import ConfigurationError
 from coag.schema import Clock, SystemClock, one_line
 
 from .activities import Activity, ActivityEnd, ActivityState, Step, Wait
-from .store import ActivityStore
+from .store import ActivityStore, Woken
 from .store_file import ActivityStoreError
 from .store_postgres import WorkerLeaseError
 from .transitions import (
     Listeners,
-    Parked,
     ReadyQueue,
     SchedulerStoppedError,
     Transitions,
-    WaitIndex,
 )
 
 _SHOWN = 2_000
@@ -158,7 +156,7 @@ def report(message: str, error: Exception) -> None:
 
 
 class Claims:
-    """Takes activities from a store into a scheduler's queue and index.
+    """Takes activities from a store into a scheduler's queue.
 
     Calls `claimed` with those that other workers may have pursued before.
     """
@@ -167,19 +165,14 @@ class Claims:
         self,
         store: ActivityStore,
         ready: ReadyQueue,
-        waits: WaitIndex,
         claimed: Callable[[Sequence[str]], None],
     ) -> None:
         self._store = store
         self._ready = ready
-        self._waits = waits
         self._claimed = claimed
 
     def take_in(self, only: Set[str] | None = None) -> list[str]:
         """Takes in this worker's activities, those named or all; gives those with full inboxes."""
-        for one in self._store.waiting():
-            if only is None or one.activity in only:
-                self._waits.add(one.activity, Parked(one.priority, one.awaited, one.deadline))
         for activity, priority in self._store.ready():
             if only is None or activity in only:
                 self._ready.push(activity, priority)
@@ -245,8 +238,7 @@ class ActivityScheduler:
         self._workers = workers
         self._grace = grace
         self._ready = ReadyQueue()
-        self._waits = WaitIndex()
-        self._claims = Claims(store, self._ready, self._waits, claimed)
+        self._claims = Claims(store, self._ready, claimed)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._resting: dict[str, asyncio.TimerHandle] = {}  # after a step that raised
         self._releases = Releases(mind)
@@ -300,13 +292,13 @@ class ActivityScheduler:
 
     def arrived(self, activity_ids: Iterable[str]) -> None:
         """Something has come into these inboxes: those whose wait it ends become ready."""
-        parked = {one: self._waits.get(one) for one in activity_ids}
-        self._wake([one for one, held in parked.items() if held and self._to.is_met(one, held)])
+        if met := [one for one in dict.fromkeys(activity_ids) if self._to.is_met(one)]:
+            self._enqueue_woken(self._to.wake(met))
 
     def wake(self, activity_id: str) -> None:
         """Makes a blocked activity ready without what it waits for; others stay as they are."""
-        if self._waits.get(activity_id) is not None:
-            self._wake([activity_id])
+        if woken := self._to.wake([activity_id]):
+            self._enqueue_woken(woken)
         elif self._store.of_another(activity_id):
             self._store.request(activity_id, "wake")
 
@@ -350,13 +342,11 @@ class ActivityScheduler:
         This happens by itself, at least every second.
         """
         self._take_share()
-        if late := self._waits.due(self._clock.now().timestamp()):
-            self._to.time_out(late)
-            self._enqueue_woken(late)
+        self._enqueue_woken(self._to.time_out())
         for request in self._store.requests():
             activity = self._store.get(request.activity)
-            if request.what == "wake" and self._waits.get(request.activity) is not None:
-                self._wake([request.activity])
+            if request.what == "wake":
+                self._enqueue_woken(self._to.wake([request.activity]))
             elif request.what == "cancel" and activity is not None:
                 self._cancel(activity, request.reason or "Cancelled by another process.")
             if request.what == "wake" or request.activity not in self._running:
@@ -445,23 +435,16 @@ class ActivityScheduler:
 
     def _suspend(self, activity: Activity, wait: Wait) -> Activity | None:
         """Blocks an activity, unless what it waits for is there: nothing comes in between."""
-        if (parked := self._to.block(activity, wait)) is None:
+        if not self._to.block(activity, wait):
             return activity
-        self._waits.add(activity.id, parked)
         self._set_timer()
         return None
 
     # ---- Waking and ending ----
 
-    def _wake(self, activity_ids: Sequence[str]) -> None:
-        if activity_ids:
-            self._to.wake(activity_ids)
-            self._enqueue_woken(activity_ids)
-
-    def _enqueue_woken(self, activity_ids: Sequence[str]) -> None:
-        for one in activity_ids:
-            if (parked := self._waits.remove(one)) is not None:
-                self._enqueue(one, parked.priority)
+    def _enqueue_woken(self, woken: Iterable[Woken]) -> None:
+        for one in woken:
+            self._enqueue(one.activity, one.priority)
 
     def _cancel(self, activity: Activity, reason: str) -> None:
         if (task := self._running.get(activity.id)) is not None:
@@ -471,13 +454,11 @@ class ActivityScheduler:
 
     def _finish(self, activity: Activity, end: ActivityEnd, result: str) -> None:
         """Ends an activity, and tells its parent and those that wait for it."""
-        waiters = self._waits.waiters(activity.id)
-        over = self._to.finish(activity, end, result, waiters)
+        over, woken = self._to.finish(activity, end, result)
         self._steps.forget(activity.id)
         self._ready.remove(activity.id)
-        self._waits.remove(activity.id)
         self._end_rest(activity.id)
-        self._enqueue_woken(waiters)
+        self._enqueue_woken(woken)
         self._listeners.ended(over)
         self._releases.begin(activity.id)
 
@@ -500,7 +481,7 @@ class ActivityScheduler:
         if self._timer is not None:
             self._timer.cancel()
         if self._active:
-            deadline = self._waits.next_deadline()
+            deadline = self._store.next_deadline()
             left = _LOOK_AGAIN if deadline is None else deadline - self._clock.now().timestamp()
             pause = min(max(left, 0.0), _LOOK_AGAIN)
             self._timer = asyncio.get_running_loop().call_later(pause, self._look_again)

@@ -43,6 +43,9 @@ _SET = """
 UPDATE activities SET state = ?, priority = ?, updated = ?, wait = ?, awaited = ?,
     deadline = ?, body = ? WHERE id = ?
 """
+_WAKE = """
+UPDATE activities SET state = 'ready', updated = ?, wait = NULL, awaited = NULL, deadline = NULL
+WHERE id = ? AND state = 'blocked'"""
 _REQUESTS = """
 SELECT number, activity, what, reason FROM requests WHERE NOT EXISTS (
     SELECT 1 FROM activities WHERE id = activity AND state <> 'terminated'
@@ -50,15 +53,11 @@ SELECT number, activity, what, reason FROM requests WHERE NOT EXISTS (
 """
 
 
-class Waiting(NamedTuple):
-    """What a scheduler must know of a blocked activity: a row, not a value."""
+class Woken(NamedTuple):
+    """An activity that was blocked and is ready: what a scheduler must know of it."""
 
     activity: str
     priority: int
-    awaited: str | None
-    """The activity whose end is waited for."""
-    deadline: float | None
-    """Seconds since 1970, UTC."""
 
 
 class Request(NamedTuple):
@@ -223,16 +222,19 @@ class ActivityStore(Inboxes):
                 query = f"UPDATE activities SET body = ? WHERE id = ?{self._mine}"
                 db.execute(query, (body, activity_id))
 
-    def wake(self, activity_ids: Iterable[str], now: datetime) -> None:
-        """Makes blocked activities ready; what they waited for is forgotten."""
+    def wake(self, activity_ids: Iterable[str], now: datetime) -> list[Woken]:
+        """Makes those of this worker's activities ready that are blocked, and gives these.
+
+        What they waited for is forgotten.
+        """
+        woken: list[Woken] = []
         with self._writing() as db:
             for one in activity_ids:
-                db.execute(
-                    "UPDATE activities SET state = 'ready', updated = ?, wait = NULL, "
-                    "awaited = NULL, deadline = NULL "
-                    f"WHERE id = ? AND state = 'blocked'{self._mine}",
-                    (now.isoformat(), one),
+                rows = db.execute(
+                    f"{_WAKE}{self._mine} RETURNING id, priority", (now.isoformat(), one)
                 )
+                woken += map(Woken._make, rows.fetchall())
+        return woken
 
     def wait_of(self, activity_id: str) -> Wait | None:
         """What an activity waits for."""
@@ -247,13 +249,15 @@ class ActivityStore(Inboxes):
             f"SELECT id, priority FROM activities WHERE state = 'ready'{self._mine} ORDER BY place"
         )
 
-    def waiting(self) -> Iterator[Waiting]:
-        """This worker's blocked activities, as rows."""
-        rows = self._rows(
-            "SELECT id, priority, awaited, deadline FROM activities WHERE state = 'blocked'"
-            + self._mine
-        )
-        yield from map(Waiting._make, rows)
+    def due(self, now: datetime) -> list[tuple[str, Wait]]:
+        """This worker's blocked activities whose deadline has passed, the oldest first."""
+        query = f"SELECT id, wait FROM activities WHERE deadline <= ?{self._mine} ORDER BY deadline"
+        return [(one, read(Wait, wait)) for one, wait in self._rows(query, now.timestamp())]
+
+    def next_deadline(self) -> float | None:
+        """When the next deadline of this worker's activities is, in seconds since 1970."""
+        query = f"SELECT min(deadline) FROM activities WHERE deadline IS NOT NULL{self._mine}"
+        return next(self._rows(query))[0]
 
     def waiters(self, activity_id: str) -> list[str]:
         """The blocked activities of all workers that wait for the end of this one."""

@@ -75,6 +75,8 @@ CREATE TABLE requests (
 """
 INDEXES = """
 CREATE INDEX IF NOT EXISTS activities_by_awaited ON activities (awaited) WHERE awaited IS NOT NULL;
+CREATE INDEX IF NOT EXISTS activities_by_deadline ON activities (deadline)
+    WHERE deadline IS NOT NULL;
 CREATE INDEX IF NOT EXISTS focus_by_tool ON focus (tool);
 """
 """Later than the first files of this form."""

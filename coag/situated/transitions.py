@@ -1,6 +1,6 @@
-"""What a scheduler holds of activities, and what is stored when one changes its state.
+"""Which activity is next, who listens, and what is stored when an activity changes its state.
 
-It holds which is next, who waits for whom and until when, and who listens to their changes.
+Who waits, for what and until when, is in the store alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import heapq
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from coag._util.text import well_formed
 from coag.errors import CoagError
@@ -26,7 +25,7 @@ from .activities import (
     ends_wait,
     time_out_percept,
 )
-from .store import ActivityStore
+from .store import ActivityStore, Woken
 from .store_inboxes import Delivery
 
 
@@ -92,8 +91,6 @@ class Listeners:
 
 _PATIENCE = 50
 """By how many steps of others one is passed over at most, for each priority that it is lower."""
-_STALE = 64
-"""So many deadlines that hold no more are kept at least before the heap is made again."""
 
 
 class ReadyQueue:
@@ -134,79 +131,6 @@ class ReadyQueue:
         self._entries.pop(activity, None)
 
 
-@dataclass(slots=True)
-class Parked:
-    """What is held of a blocked activity; the rest is in the store."""
-
-    priority: int
-    awaited: str | None = None
-    """The activity whose end it waits for."""
-    deadline: float | None = None
-    """Seconds since 1970, UTC."""
-    seen: int = 0
-    """The number of the last entry of its inbox that was found not to end its wait."""
-
-
-class WaitIndex:
-    """Blocked activities, by whom they wait for, and a heap of their deadlines."""
-
-    def __init__(self) -> None:
-        self._parked: dict[str, Parked] = {}
-        self._waiters: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        self._deadlines: list[tuple[float, str]] = []
-
-    def __len__(self) -> int:
-        return len(self._parked)
-
-    def get(self, activity: str) -> Parked | None:
-        """What is held of a blocked activity; None for one that is not blocked."""
-        return self._parked.get(activity)
-
-    def add(self, activity: str, parked: Parked) -> None:
-        """Takes a blocked activity in."""
-        self._parked[activity] = parked
-        if parked.awaited is not None:
-            self._waiters[parked.awaited][activity] = None
-        if parked.deadline is not None:
-            heapq.heappush(self._deadlines, (parked.deadline, activity))
-
-    def remove(self, activity: str) -> Parked | None:
-        """Takes an activity out, and gives what was held; None if it was not blocked."""
-        parked = self._parked.pop(activity, None)
-        if parked is not None and parked.awaited is not None:
-            waiters = self._waiters[parked.awaited]
-            del waiters[activity]
-            if not waiters:
-                del self._waiters[parked.awaited]
-        if len(self._deadlines) > 2 * len(self._parked) + _STALE:
-            self._deadlines = [entry for entry in self._deadlines if self._holds(entry)]
-            heapq.heapify(self._deadlines)
-        return parked
-
-    def waiters(self, awaited: str) -> list[str]:
-        """The activities that wait for the end of this one."""
-        return list(self._waiters.get(awaited, ()))
-
-    def due(self, now: float) -> list[str]:
-        """The activities whose deadline has passed, the oldest first; each is given once."""
-        found: dict[str, None] = {}
-        while self._deadlines and self._deadlines[0][0] <= now:
-            entry = heapq.heappop(self._deadlines)
-            if self._holds(entry):
-                found[entry[1]] = None
-        return list(found)
-
-    def next_deadline(self) -> float | None:
-        """When the next deadline is, in seconds since 1970; None if there is none."""
-        while self._deadlines and not self._holds(self._deadlines[0]):
-            heapq.heappop(self._deadlines)
-        return self._deadlines[0][0] if self._deadlines else None
-
-    def _holds(self, entry: tuple[float, str]) -> bool:
-        parked = self._parked.get(entry[1])
-        return parked is not None and parked.deadline == entry[0]
-
-
 class Transitions:
     """Stores changes of activities with the percepts of them, and notifies the listeners."""
 
@@ -236,21 +160,16 @@ class Transitions:
         self._listeners.changed(activity)
         return activity
 
-    def block(self, activity: Activity, wait: Wait) -> Parked | None:
-        """Blocks an activity; makes it ready, and gives None, where what it waits for is there."""
+    def block(self, activity: Activity, wait: Wait) -> bool:
+        """Blocks an activity; makes it ready, and gives False, where what it waits for is there."""
         with self._store.together():  # nothing comes in between, also of other workers
             entries = self._store.inbox(activity.id)
             there = any(ends_wait(wait, entry.percept) for entry in entries)
             if there or self._is_over(activity.id, wait):
                 self.to(ActivityState.READY, activity)
-                return None
+                return False
             self.to(ActivityState.BLOCKED, activity, wait)
-        return Parked(
-            activity.priority,
-            wait.condition.activity if isinstance(wait.condition, OnActivity) else None,
-            wait.deadline.timestamp() if wait.deadline is not None else None,
-            entries[-1].number if entries else 0,
-        )
+        return True
 
     def _is_over(self, waiter: str, wait: Wait) -> bool:
         """Whether the activity that is waited for has ended or never was; if so, delivers that."""
@@ -264,35 +183,36 @@ class Transitions:
         self._store.deliver(None, None, [Delivery(waiter, said)])
         return True
 
-    def is_met(self, activity_id: str, parked: Parked) -> bool:
-        """Whether something that came into its inbox ends the wait of a blocked activity."""
-        entries = self._store.inbox(activity_id, after=parked.seen)
-        if not entries:
-            return False
-        parked.seen = entries[-1].number
+    def is_met(self, activity_id: str) -> bool:
+        """Whether something in its inbox ends the wait of a blocked activity."""
         wait = self._store.wait_of(activity_id)
-        return wait is not None and any(ends_wait(wait, entry.percept) for entry in entries)
+        if wait is None:
+            return False
+        return any(ends_wait(wait, entry.percept) for entry in self._store.inbox(activity_id))
 
-    def wake(self, activity_ids: Sequence[str]) -> None:
-        """Makes blocked activities ready."""
-        self._store.wake(activity_ids, self._clock.now())
-        self._woken(activity_ids)
+    def wake(self, activity_ids: Sequence[str]) -> list[Woken]:
+        """Makes those of these activities ready that are blocked, and this worker's."""
+        woken = self._store.wake(activity_ids, self._clock.now())
+        self._tell(woken)
+        return woken
 
-    def time_out(self, activity_ids: Sequence[str]) -> None:
-        """Makes blocked activities ready, with a percept that says that their deadline passed."""
+    def time_out(self) -> list[Woken]:
+        """Makes ready whose deadline has passed, with a percept that says so."""
         now = self._clock.now()
+        if not (late := self._store.due(now)):
+            return []
         with self._store.together():
-            for one in activity_ids:
-                if (wait := self._store.wait_of(one)) is not None:
-                    number = self._store.count_time_out(one)
-                    late = Delivery(one, time_out_percept(one, number, wait, now))
-                    self._store.deliver(None, None, [late])
-            self._store.wake(activity_ids, now)
-        self._woken(activity_ids)
+            for one, wait in late:
+                number = self._store.count_time_out(one)
+                percept = time_out_percept(one, number, wait, now)
+                self._store.deliver(None, None, [Delivery(one, percept)])
+            woken = self._store.wake([one for one, _ in late], now)
+        self._tell(woken)
+        return woken
 
     def finish(
-        self, activity: Activity, end: ActivityEnd, result: str, waiters: Sequence[str]
-    ) -> Activity:
+        self, activity: Activity, end: ActivityEnd, result: str
+    ) -> tuple[Activity, list[Woken]]:
         """Ends an activity; its parent and those that wait for it perceive that.
 
         Those of this worker wake at once, others when their worker looks at their inbox.
@@ -301,14 +221,14 @@ class Transitions:
             over = self.to(ActivityState.TERMINATED, activity, end=end, result=result)
             now = self._clock.now()
             said = end_percept(activity.id, over, now)
-            others = self._store.waiters(activity.id)
-            receivers = dict.fromkeys(filter(None, [activity.parent, *others]))
+            waiters = self._store.waiters(activity.id)
+            receivers = dict.fromkeys(filter(None, [activity.parent, *waiters]))
             self._store.deliver(None, None, [Delivery(one, said) for one in receivers])
-            self._store.wake(waiters, now)
-        self._woken(waiters)
-        return over
+            woken = self._store.wake(waiters, now)
+        self._tell(woken)
+        return over, woken
 
-    def _woken(self, activity_ids: Sequence[str]) -> None:
+    def _tell(self, woken: Sequence[Woken]) -> None:
         if self._listeners:
-            for one in activity_ids:
-                self._listeners.changed(self.known(one))
+            for one in woken:
+                self._listeners.changed(self.known(one.activity))

@@ -39,7 +39,7 @@ from coag.situated import (
     Wait,
 )
 from coag.situated.records import FLOOD
-from coag.situated.transitions import Parked, ReadyQueue, WaitIndex
+from coag.situated.transitions import ReadyQueue
 
 
 class Stage:
@@ -122,16 +122,6 @@ def test_no_activity_starves(priorities: list[int]) -> None:
         passed_over[chosen] = 0
         queue.push(chosen, priorities[int(chosen)])
         assert max(passed_over.values()) <= 50 * 5 + len(priorities)
-
-
-def test_deadlines_that_hold_no_more_are_not_kept() -> None:
-    index = WaitIndex()
-    for number in range(10_000):
-        index.add("a", Parked(0, deadline=float(number)))
-        index.remove("a")
-    index.add("a", Parked(0, deadline=3.0))
-    assert len(vars(index)["_deadlines"]) < 100
-    assert (index.next_deadline(), index.due(2.9), index.due(3.0)) == (3.0, [], ["a"])
 
 
 # ---- Waiting ----

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,10 @@ def test_an_activity_is_stored_as_it_is(tmp_path: Path) -> None:
     assert store.get("a") == activity
     assert store.find() == [activity, an_activity("b")]
     assert store.find(ActivityState.READY) == [an_activity("b")]
-    (waiting,) = store.waiting()
-    assert waiting == ("a", -3, None, NOW.timestamp() + 1.5)
+    assert (store.next_deadline(), store.due(NOW)) == (NOW.timestamp() + 1.5, [])
+    assert store.due(NOW + timedelta(seconds=2)) == [("a", activity.wait)]
+    assert store.wake("ab", NOW) == [("a", -3)]
+    assert store.next_deadline() is None
     store.close()
 
 

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ def test_an_activity_is_stored_as_it_is_and_texts_lose_the_character_0_only(data
         store.add(an_activity("b"))
     assert store.claim(1) == ["b", "a"]
     assert store.find() == [activity, an_activity("b")]
-    assert [one.activity for one in store.waiting()] == ["a"]
+    assert [one for one, _ in store.due(NOW + timedelta(seconds=2))] == ["a"]
     store.name_run("b", "run-1")
     percept = a_percept(PerceptKind.MESSAGE, "message-\x00", "user")
     for _ in range(2):
