@@ -1,7 +1,7 @@
 """Activities: goals that are pursued, each with its own working memory, and what wakes them.
 
 An activity is ready, running, blocked or terminated (thesis, 5.4.1). A blocked one is data: it
-costs no task, no model call and no object but its entry in the wait index.
+costs no task, no model call and no object: it is a row of the store.
 """
 
 from __future__ import annotations
