@@ -1,20 +1,24 @@
 """How a witness puts an event, by rules: what a personality notices, and what it feels.
 
-The sentences follow the six factors of HEXACO (Ashton & Lee 2007): emotionality is fear, worry and
-attachment; conscientiousness order and planning; openness curiosity; agreeableness patience and
-forgiveness; extraversion company; honesty sincerity. A trait near 0.5 adds nothing.
+The sentences are in `voices.toml`. They follow the six factors of HEXACO (Ashton & Lee 2007):
+emotionality is fear, worry and attachment; conscientiousness order and planning; openness
+curiosity; agreeableness patience and forgiveness; extraversion company; honesty sincerity. A trait
+near 0.5 adds nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from coag.memory.dynamics import Appraise, Traits
 from coag.memory.words import words
-from coag.schema import Mood
+from coag.schema import Mood, Value
 
 Tone = Literal["bad", "plain", "good"]
 """Whether an event is bad, good, or neither."""
@@ -27,154 +31,49 @@ _FELT = 0.3
 """A feeling towards somebody, or a mood, of at least this shows."""
 _TONE = 0.2
 
-_BAD_WORDS = (
-    "attack attacked attacks ambush ambushed burn burned burnt fire flames destroy destroyed "
-    "ruin ruined die died dead death kill killed wound wounded hurt hit lose lost losing steal "
-    "stole stolen robbed threat threatened threatens demand demanded betray betrayed lie lied "
-    "trap trapped fall fell fled flee fail failed failure broke broken collapse collapsed sick "
-    "ill storm flood flooded angry anger insult insulted refuse refused dragon wolves spiders "
-    "curse cursed missing afraid terror fear crash crashed outage error cancelled complained "
-    "complaint delay delayed double charged wrong late damaged blamed accused"
-)
-_BAD = frozenset(_BAD_WORDS.split())
-_GOOD_WORDS = (
-    "help helped saved save rescued rescue won win victory gift gave healed heal thanked thanks "
-    "thank celebrated celebrate feast found freed free peace agreed agreement promise promised "
-    "friend friends joined welcomed welcome repaired repair rebuilt mended safe returned refund "
-    "refunded solved resolved fixed reward rewarded trusted forgave sang harvest defeated "
-    "apologised upgraded"
-)
-_GOOD = frozenset(_GOOD_WORDS.split())
 
-_VOICES: Mapping[tuple[str, bool], Mapping[Tone, Sequence[str]]] = {
-    ("emotionality", True): {
-        "bad": (
-            "I was terrified, and my hands would not stop shaking.",
-            "I felt sick with fear, and I could have cried.",
-            "I was so afraid for all of us that I could hardly breathe.",
-            "I felt my heart pound, and I was close to tears.",
-        ),
-        "plain": (
-            "I felt uneasy about it, and I could not say why.",
-            "I was moved by it more than I showed.",
-            "I felt my worry grow with every word.",
-        ),
-        "good": (
-            "I was so happy that I cried.",
-            "I felt such relief that my knees went weak.",
-            "I was overjoyed, and I loved everybody who was there.",
-        ),
-    },
-    ("emotionality", False): {
-        "bad": (
-            "It was a matter of facts, and there was no reason to get excited.",
-            "The damage could be counted, and counting was the next step.",
-            "Nothing was gained by shouting, so the situation was assessed first.",
-        ),
-        "plain": ("There was nothing remarkable in it.", "It went as such things go."),
-        "good": (
-            "The result was acceptable.",
-            "It worked, and that was what mattered.",
-        ),
-    },
-    ("conscientiousness", True): {
-        "bad": (
-            "I made a list of what had to be repaired, and began with the first point.",
-            "I noted the time and the weak point in our plan, so that it would not happen again.",
-        ),
-        "plain": (
-            "I wrote down what was agreed and checked it twice.",
-            "I planned the next steps before I went to sleep.",
-        ),
-        "good": (
-            "I noted what had worked, so that we could do it again.",
-            "I saw that the work had been done properly.",
-        ),
-    },
-    ("conscientiousness", False): {
-        "bad": ("I had prepared nothing, as usual.", "I left the plans to others."),
-        "plain": ("I forgot half of the details.", "I did not think about what came next."),
-        "good": ("I had planned none of it, and it went well anyway.",),
-    },
-    ("openness", True): {
-        "bad": (
-            "I wondered what had really caused it, and what nobody had seen yet.",
-            "I had never seen anything like it, and I wanted to understand it.",
-        ),
-        "plain": (
-            "I kept asking myself what else was possible.",
-            "I imagined three other ways in which it could have ended.",
-        ),
-        "good": (
-            "I thought of all that could be tried now.",
-            "I saw in it the beginning of something new.",
-        ),
-    },
-    ("openness", False): {
-        "bad": ("I said from the start that the old ways were safer.",),
-        "plain": ("I would have done it as it was always done.",),
-        "good": ("I was content that things were as before.",),
-    },
-    ("agreeableness", True): {
-        "bad": (
-            "I thought of those who were hurt, and I did not want to blame anybody.",
-            "I was sure that even this could be talked over.",
-        ),
-        "plain": ("I tried to see it from everybody's side.",),
-        "good": ("I was grateful to the others, and I told them so.",),
-    },
-    ("agreeableness", False): {
-        "bad": (
-            "I will not forgive whoever is to blame for this.",
-            "I told them to their faces that it was their own fault.",
-        ),
-        "plain": ("I did not believe half of what they said.",),
-        "good": ("I thought that they took too much credit for it.",),
-    },
-    ("extraversion", True): {
-        "bad": ("I shouted for the others and brought everybody together.",),
-        "plain": ("I talked about it with everybody I met.",),
-        "good": ("I told the story to the whole room that evening.",),
-    },
-    ("extraversion", False): {
-        "bad": ("I said nothing and kept to the back.",),
-        "plain": ("I listened, and kept my thoughts to myself.",),
-        "good": ("I went home early and was content to be alone with it.",),
-    },
-    ("honesty", True): {
-        "bad": ("I said openly what we ourselves had done wrong.",),
-        "plain": ("I took care to tell it as it was.",),
-        "good": ("I wanted no more than my fair share of it.",),
-    },
-    ("honesty", False): {
-        "bad": ("I looked for a way to gain something from it.",),
-        "plain": ("I thought about what this could be worth to me.",),
-        "good": ("I let them believe that it was my doing.",),
-    },
-}
-_CHARACTER: Mapping[str, tuple[str, str]] = {
-    "emotionality": (
-        "feels strongly and is soon afraid, worried or moved to tears",
-        "stays cool, speaks of facts and never of feelings",
-    ),
-    "conscientiousness": ("plans, checks and keeps order", "is careless and plans nothing"),
-    "openness": ("is curious and full of ideas", "holds on to what was always done"),
-    "agreeableness": ("is gentle and forgives", "is stubborn and quick to blame"),
-    "extraversion": ("is sociable and talks a lot", "is quiet and keeps apart"),
-    "honesty": ("is sincere and modest", "looks for an advantage"),
-}
-_TOWARDS: Mapping[bool, Sequence[str]] = {
-    True: (
-        "I was glad that {whom} was part of it.",
-        "I thought of {whom}, whom I hold dear.",
-        "As ever, I was on the side of {whom}.",
-    ),
-    False: (
-        "I have never trusted {whom}, and I do not trust {whom} now.",
-        "I expected nothing better of {whom}.",
-        "I kept an eye on {whom}, whom I dislike.",
-    ),
-}
+class TraitVoice(Value):
+    """How somebody with much or with little of a trait is, and what he or she says."""
+
+    character: str
+    bad: tuple[str, ...]
+    plain: tuple[str, ...]
+    good: tuple[str, ...]
+
+    def on(self, tone: Tone) -> tuple[str, ...]:
+        """The sentences on what is bad, good, or neither."""
+        return {"bad": self.bad, "plain": self.plain, "good": self.good}[tone]
+
+
+class Voices(Value):
+    """What is in `voices.toml`."""
+
+    words: dict[Literal["bad", "good"], str]
+    towards: dict[Literal["liked", "disliked"], tuple[str, ...]]
+    traits: dict[str, dict[Literal["high", "low"], TraitVoice]]
+
+
+@cache
+def _voices() -> Voices:
+    file = Path(__file__).with_name("voices.toml")
+    return Voices.model_validate(tomllib.loads(file.read_text("utf-8")))
+
+
+@cache
+def _words(tone: Literal["bad", "good"]) -> frozenset[str]:
+    return frozenset(_voices().words[tone].split())
+
+
+def _marked(traits: Traits) -> list[tuple[str, TraitVoice, bool]]:
+    """The traits that show, the strongest first: each with its voice, and whether it is high."""
+    ordered = sorted(traits, key=lambda one: -abs(one[1] - 0.5))
+    return [
+        (trait, _voices().traits[trait]["high" if value > 0.5 else "low"], value > 0.5)
+        for trait, value in ordered
+        if abs(value - 0.5) >= _MARKED
+    ]
+
+
 _I = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our)\b")
 _FIRST_PERSON_AFTER = re.compile(
     r"(?:^|[.!?;:,]\s|\b(?:and|but|that|while|when|then|so)\s)$", re.IGNORECASE
@@ -187,7 +86,7 @@ def tone_of(text: str, appraise: Appraise | None = None) -> Tone:
         valence = appraise(text).valence
         return "bad" if valence < -_TONE else "good" if valence > _TONE else "plain"
     said = words(text)
-    good, bad = sum(one in _GOOD for one in said), sum(one in _BAD for one in said)
+    bad, good = (sum(one in _words(tone) for one in said) for tone in ("bad", "good"))
     return "bad" if bad > good else "good" if good > bad else "plain"
 
 
@@ -228,17 +127,15 @@ def told_by(
     """
     tone = tone_of(text, appraise)
     happened = in_first_person(" ".join(text.split()), name)
-    marked = [(trait, value - 0.5) for trait, value in traits if abs(value - 0.5) >= _MARKED]
-    marked.sort(key=lambda one: -abs(one[1]))
     before: list[str] = []
     after: list[str] = []
-    for trait, off in marked[:_MOST]:
-        said = _chosen(_VOICES[trait, off > 0][tone], name, text, trait)
-        leads = trait == "emotionality" and off > 0
-        (before if leads else after).append(said)
-    about = max((feelings or {}).items(), key=lambda one: abs(one[1]), default=("", 0.0))
-    if abs(about[1]) >= _FELT:
-        after.append(_chosen(_TOWARDS[about[1] > 0], name, text, about[0]).format(whom=about[0]))
+    for trait, voice, high in _marked(traits)[:_MOST]:
+        leads = trait == "emotionality" and high
+        (before if leads else after).append(_chosen(voice.on(tone), name, text, trait))
+    whom, feeling = max((feelings or {}).items(), key=lambda one: abs(one[1]), default=("", 0.0))
+    if abs(feeling) >= _FELT:
+        said = _voices().towards["liked" if feeling > 0 else "disliked"]
+        after.append(_chosen(said, name, text, whom).format(whom=whom))
     if mood is not None and abs(mood.valence) >= _FELT:
         low = mood.valence < 0
         before.append(
@@ -249,17 +146,6 @@ def told_by(
     return " ".join((*before, happened, *after))
 
 
-def _manner(traits: Traits) -> list[str]:
-    marked = [(trait, value - 0.5) for trait, value in traits if abs(value - 0.5) >= _MARKED]
-    marked.sort(key=lambda one: -abs(one[1]))
-    tones: tuple[Tone, ...] = ("bad", "plain")
-    return [
-        f'"{_VOICES[trait, off > 0][tone][0]}"'
-        for trait, off in marked[:2]
-        for tone in tones[: 2 if trait == "emotionality" else 1]
-    ]
-
-
 def _chosen(sentences: Sequence[str], *seed: str) -> str:
     digest = hashlib.sha256("\x1f".join(seed).encode("utf-8", "surrogatepass")).digest()
     return sentences[int.from_bytes(digest[:4]) % len(sentences)]
@@ -267,14 +153,14 @@ def _chosen(sentences: Sequence[str], *seed: str) -> str:
 
 def describe(name: str, traits: Traits, mood: Mood | None, feelings: Mapping[str, float]) -> str:
     """A witness's character in sentences, for a prompt."""
-    parts: list[str] = [
-        _CHARACTER[trait][value < 0.5]
-        for trait, value in sorted(traits, key=lambda one: -abs(one[1] - 0.5))
-        if abs(value - 0.5) >= _MARKED
-    ]
-    lines = [f"{name} {'; '.join(parts)}."] if parts else []
-    if manner := _manner(traits):
-        lines.append(f"{name} would say, for example: {' '.join(manner)}")
+    marked, lines = _marked(traits), list[str]()
+    if marked:
+        lines.append(f"{name} {'; '.join(voice.character for _, voice, _ in marked)}.")
+        manner: list[str] = []
+        for trait, voice, _ in marked[:2]:
+            manner += voice.bad[:1] + (voice.plain[:1] if trait == "emotionality" else ())
+        said = " ".join(f'"{one}"' for one in manner)
+        lines.append(f"{name} would say, for example: {said}")
     if mood is not None and abs(mood.valence) >= _FELT:
         lines.append(f"{name} was in {'low' if mood.valence < 0 else 'good'} spirits.")
     for whom, feeling in feelings.items():
