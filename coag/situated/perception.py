@@ -19,10 +19,11 @@ from coag.schema import Clock, Reconciliation, SystemClock
 from .calls import CallOrigin, calling
 from .catalogue import ToolCatalogue, ToolRefusedError
 from .connection import ToolConnection, ToolConnectionError, ask
-from .percepts import InboxWriter
-from .pulling import ServerPuller, ToolPerceptionSettings
+from .percepts import property_percept
+from .pulling import InboxWriter, ServerPuller, ToolPerceptionSettings, WatchedTool
 from .records import Acknowledgement, PropertyReading
 from .store import ActivityStore
+from .store_inboxes import Delivery
 
 
 class ToolPerception(ToolCatalogue):
@@ -57,11 +58,12 @@ class ToolPerception(ToolCatalogue):
         connections = tuple(connections)
         servers = {one.name: one for one in connections}
         super().__init__(servers, store, max_age=self.settings.catalogue_seconds)
-        self._focus = store.focuses(set() if store.shared else None)
+        perceived = store.focuses(set() if store.shared else None)
+        self._watched = {tool: WatchedTool(tool, focus) for tool, focus in perceived.items()}
+        self._clock = clock or SystemClock()
         self._inboxes = InboxWriter(
-            store,
-            clock=clock or SystemClock(),
-            focus=lambda tool: self._focus.get(tool, {}),
+            store=store,
+            clock=self._clock,
             describe=self.known,
             arrived=arrived,
             limit=self.settings.unperceived_limit,
@@ -71,7 +73,6 @@ class ToolPerception(ToolCatalogue):
         for connection in connections:
             self._take_in(connection)
         self._acknowledged: dict[tuple[str, str], str] = {}
-        self._told_changed: set[str] = set()
         self._failed = failed
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -79,7 +80,7 @@ class ToolPerception(ToolCatalogue):
         name = connection.name
         if name in self._servers:
             raise ConfigurationError(f"Two servers are called {name!r}: give each its own name.")
-        puller = ServerPuller(connection, self._store, self._inboxes, self.settings)
+        puller = ServerPuller(connection, self._inboxes, self.settings)
         self._servers[name] = puller
         connection.on_hint(lambda tool: self._hinted(puller, tool))
 
@@ -89,9 +90,9 @@ class ToolPerception(ToolCatalogue):
         """Reads the catalogue, and again the tools that are in focus."""
         await self.refresh()
         self._tell_changed()
-        for tool in self._focus:
+        for tool, watched in self._watched.items():
             if (server := self._server(tool)) is not None:
-                server.focused.add(tool)
+                server.tools[tool] = watched
         for server in self._servers.values():
             await self._subscribe(server)
             server.mark_all()
@@ -125,7 +126,8 @@ class ToolPerception(ToolCatalogue):
     async def approve(self, tool: str) -> None:
         """Accepts what a tool says of itself now; for a person who has read it."""
         await super().approve(tool)
-        self._told_changed.discard(tool)
+        if tool in self._watched:
+            self._watched[tool].told_changed = False
 
     # ---- Focus ----
 
@@ -140,40 +142,44 @@ class ToolPerception(ToolCatalogue):
         server = self._servers[await self.check(tool)]
         wanted = None if signals is None else frozenset(signals)
         async with server.focusing:
-            before = activity_id in self._focus.get(tool, {})
+            watched = self._watched.get(tool) or WatchedTool(tool)
+            before = activity_id in watched.focus
             self._store.focus(activity_id, tool, wanted)
-            self._focus.setdefault(tool, {})[activity_id] = wanted
-            server.focused.add(tool)
+            watched.focus[activity_id] = wanted
+            self._watched[tool] = server.tools[tool] = watched
             try:
                 await server.subscribe()
-                await server.pull(tool)
+                await server.pull(watched)
             except BaseException:
                 if not before:
-                    self._leave(activity_id, tool)
+                    self._leave(activity_id, watched)
                 raise
-            self._inboxes.introduce(activity_id, tool)
-        if (reading := self.reading(tool)) is None:
-            raise ToolRefusedError(tool, "it left the focus while it was read.")
+            if (reading := self.reading(tool)) is None:
+                raise ToolRefusedError(tool, "it left the focus while it was read.")
+            first = property_percept(reading, (), self._clock.now())
+            self._store.deliver(tool, None, [Delivery(activity_id, first, replaces=True)])
         return reading
 
     async def unfocus(self, activity_id: str, tool: str) -> None:
         """Ends that an activity perceives a tool; nothing happens if it does not."""
-        if activity_id in self._focus.get(tool, {}):
-            self._leave(activity_id, tool)
+        watched = self._watched.get(tool)
+        if watched is not None and activity_id in watched.focus:
+            self._leave(activity_id, watched)
             if (server := self._server(tool)) is not None:
                 await self._subscribe(server)
 
     def adopt(self, activity_ids: Sequence[str]) -> None:
         """Perceives for activities that another worker has pursued."""
         for tool, wanted in self._store.focuses(set(activity_ids)).items():
-            self._focus.setdefault(tool, {}).update(wanted)
+            watched = self._watched.setdefault(tool, WatchedTool(tool))
+            watched.focus.update(wanted)
             if (server := self._server(tool)) is not None:
-                server.adopt(tool)
+                server.adopt(watched)
 
     def focused(self, activity_id: str) -> Mapping[str, frozenset[str] | None]:
         """The tools that an activity perceives, and which of their signals: None for all."""
-        tools = self._focus.items()
-        return {tool: wanted[activity_id] for tool, wanted in tools if activity_id in wanted}
+        tools = self._watched.values()
+        return {one.id: one.focus[activity_id] for one in tools if activity_id in one.focus}
 
     async def release(self, activity_id: str) -> None:
         """Lets go of an activity that has ended."""
@@ -184,12 +190,12 @@ class ToolPerception(ToolCatalogue):
 
     def expect(self, tool: str) -> None:
         """Has a tool read often, also without hints: something begins to wait for it."""
-        if (server := self._server(tool)) is not None and tool in server.focused:
-            server.expect(tool)
+        if (server := self._server(tool)) is not None and tool in server.tools:
+            server.expect(server.tools[tool])
 
     def reading(self, tool: str) -> PropertyReading | None:
         """The newest properties of a tool in focus that were delivered."""
-        return self._inboxes.reading(tool)
+        return self._watched[tool].reading if tool in self._watched else None
 
     # ---- Acting ----
 
@@ -217,10 +223,10 @@ class ToolPerception(ToolCatalogue):
             )
         if done.accepted:
             self._acknowledged[activity_id, tool] = done.cursor
-        if done.accepted and tool in server.focused:
+        if done.accepted and tool in server.tools:
             server.mark(tool)
             seconds = self.settings.own_write_seconds
-            await self._inboxes.at_least(tool, done.epoch, done.rev, seconds)
+            await server.tools[tool].at_least(done.epoch, done.rev, seconds)
         return done
 
     def acknowledged(self, activity_id: str, tool: str) -> str | None:
@@ -242,16 +248,14 @@ class ToolPerception(ToolCatalogue):
         self.stale.set()
         server.mark_all()
 
-    def _leave(self, activity_id: str, tool: str) -> None:
-        wanted = self._focus.get(tool, {})
-        wanted.pop(activity_id, None)
-        server = self._server(tool)
-        if not wanted:
-            self._focus.pop(tool, None)
-            if server is not None:
-                server.leave(tool)
-        self._inboxes.leave(activity_id, tool)
-        self._store.unfocus(activity_id, tool)
+    def _leave(self, activity_id: str, watched: WatchedTool) -> None:
+        watched.focus.pop(activity_id, None)
+        watched.unperceived.pop(activity_id, None)
+        if not watched.focus:
+            self._watched.pop(watched.id, None)
+            if (server := self._server(watched.id)) is not None:
+                server.tools.pop(watched.id, None)
+        self._store.unfocus(activity_id, watched.id)
 
     async def _subscribe(self, server: ServerPuller) -> None:
         # A server that does not answer gets the list again when it is connected again.
@@ -274,8 +278,8 @@ class ToolPerception(ToolCatalogue):
 
     def _tell_changed(self) -> None:
         """Tells the activities that perceive a tool that it is in quarantine, once."""
-        for tool in self._focus:
-            if (what := self.changed(tool)) is not None and tool not in self._told_changed:
-                self._told_changed.add(tool)
+        for tool, watched in self._watched.items():
+            if (what := self.changed(tool)) is not None and not watched.told_changed:
+                watched.told_changed = True
                 text = f"The {what} of {tool} changed. It is not used until a person approves."
-                self._inboxes.tell(tool, "changed", text)
+                self._inboxes.tell(watched, "changed", text)
