@@ -246,13 +246,16 @@ class Checks:
             return known.findings()
 
     def close(self) -> None:
-        """Ends the process, at the latest when it has started. Nothing is checked afterwards."""
+        """Ends the process, at the latest when it has started. Nothing is checked afterwards.
+
+        That is not waited for: to start takes seconds, and others have priority.
+        """
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
         if pool is not None and self._process is not None:
             self._process.add_done_callback(_kill)
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, folder: RunFolder) -> Future[Findings]:
         for _ in range(2):
@@ -269,13 +272,20 @@ class Checks:
 
 
 def _check(folder: Path, domain: DomainKnowledge | None) -> Findings:
-    """`check_run` in the pool's process; errors are findings, as not every one can be pickled."""
+    """`check_run` in the pool's process; errors are findings, as not every one can be pickled.
+
+    It may be killed meanwhile, and not while it sends the findings: who has begun to read them
+    would wait for the rest for ever.
+    """
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     try:
         return check_run(RunFolder(folder), domain)
     except CoagError as error:
         trouble = str(error)
     except Exception as error:  # the outermost guard: the run's pages are to be shown all the same
         trouble = f"The checks failed: {type(error).__name__}: {str(error)[:_TEXT]}"
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return Findings(progress=CheckProgress.FAILED, trouble=trouble)
 
 
@@ -288,6 +298,7 @@ def _kill(process: Future[int]) -> None:
 def _begin() -> None:
     """Lowers the priority of the pool's process, and ends it when its parent is gone."""
     os.nice(_NICE)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     parent = parent_process()
     if parent is not None:
 

@@ -144,14 +144,18 @@ class Followers:
                     yield ServerSentEvent(news, event="fragment")
 
     async def _checks(self, request: Request, key: str) -> AsyncGenerator[ServerSentEvent]:
-        """How far the checks of a run are; its page is loaded again when they found something."""
+        """How far the checks of a run are; its page is loaded again when they found something.
+
+        It was made before they were finished, perhaps right before.
+        """
         cache = self._cache
         before = last = None
         async with aclosing(self._looks(request, lambda: cache.findings(key))) as looks:
             async for findings in looks:
-                before = before or findings
                 finished = findings.progress in _FINISHED
-                if finished and (findings.found != before.found or not findings.found):
+                other = before is None or findings.found != before.found or not findings.found
+                before = before or findings
+                if finished and other:
                     yield ServerSentEvent("", event="reload")
                     return
                 if findings != last:

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def python(*words: object, seconds: float = 60.0) -> str:
+def python(*words: object, seconds: float = 200.0) -> str:
     """What a process prints that has our packages and the kits at hand, and ends well."""
     done = subprocess.run(
         [sys.executable, *map(str, words)],

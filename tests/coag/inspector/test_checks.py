@@ -22,7 +22,10 @@ from coag.proof import Cause, Diagnosis, DomainKnowledge, Evidence
 from coag.schema import Phase
 from coag.tracing import RunFolder
 
-pytestmark = pytest.mark.broken_trace("their records are made up")
+pytestmark = [
+    pytest.mark.broken_trace("their records are made up"),
+    pytest.mark.timeout(240),  # the process that checks takes seconds to start at best
+]
 
 
 class Patient(DomainKnowledge):
@@ -51,14 +54,19 @@ def settled(checks: Checks, folder: RunFolder) -> Findings:
     return found
 
 
+def waiting_run(pipe: Path) -> RunFolder:
+    """A run whose check waits until somebody writes to a new pipe."""
+    os.mkfifo(pipe)
+    state = snapshot(1, {"pipe": str(pipe)})
+    records = [*plain_turn(1, "Yes.")[:2], state, *thought(1, "look")]
+    return written_run(pipe.parent, records, name="held")
+
+
 @contextmanager
 def held(checks: Checks, tmp_path: Path) -> Generator[None]:
     """The process that checks waits until the end."""
     pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    state = snapshot(1, {"pipe": str(pipe)})
-    records = [*plain_turn(1, "Yes.")[:2], state, *thought(1, "look")]
-    folder = written_run(tmp_path, records, name="held")
+    folder = waiting_run(pipe)
     checks.findings(folder)
     try:
         yield
@@ -107,6 +115,7 @@ def test_a_trace_that_is_another_one_is_checked_again(
     tmp_path: Path, checks: Checks, changed: Callable[[bytes], bytes]
 ) -> None:
     folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
+    os.utime(folder.trace_path, (0, 0))  # long ago: times of files are coarse
     before = settled(checks, folder)
     folder.trace_path.write_bytes(changed(folder.trace_path.read_bytes()))
     with held(checks, tmp_path):
@@ -147,6 +156,16 @@ def test_nothing_is_checked_after_the_end(tmp_path: Path) -> None:
     checks.close()
     other = written_run(tmp_path, plain_turn(1, "Yes."), name="other", kind="plain")
     assert checks.findings(other).progress is CheckProgress.WAITING
+
+
+def test_a_check_under_way_is_broken_off_at_the_end(tmp_path: Path) -> None:
+    checks = Checks(domain=Patient())
+    folder = waiting_run(tmp_path / "pipe")
+    checks.findings(folder)
+    writing = os.open(tmp_path / "pipe", os.O_WRONLY)  # opened once the check reads
+    checks.close()
+    os.close(writing)
+    assert settled(checks, folder).progress is CheckProgress.FAILED
 
 
 def test_a_script_that_is_not_guarded_is_run_once(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from kits.hostile import hostile_run
 from kits.tracked import cycles_of, written_run
 
 from coag.awareness import Awareness, ToolAdapter
+from coag.inspector import library
 from coag.inspector.open_run import OpenRun
 from coag.inspector.pages import MEDIA_TYPES
 from coag.inspector.run_cache import RunCache
@@ -27,7 +28,10 @@ from coag.inspector.views import CheckProgress
 from coag.inspector.web import create_app
 from coag.tracing import RunFolder
 
-pytestmark = pytest.mark.broken_trace("some of its records are made up")
+pytestmark = [
+    pytest.mark.broken_trace("some of its records are made up"),
+    pytest.mark.timeout(240),  # the process that checks takes seconds to start at best
+]
 PAGES = ("", "/cycles/1", "/cycles/1/why", "/beliefs", "/memory", "/procedures", "/findings")
 
 
@@ -39,7 +43,7 @@ async def asking(cache: RunCache, **options: Any) -> AsyncGenerator[httpx.AsyncC
 
 
 async def _until(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(200):
         for _ in iter(met, True):
             await asyncio.sleep(0.01)
 
@@ -236,8 +240,9 @@ async def test_a_run_that_fails_is_left_out_of_what_is_read_ahead_and_reported_o
 
 
 async def test_a_folder_of_logs_that_is_gone_ends_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(library, "_SHARE", 0)  # it looks again soon, however long a look took
     logs = tmp_path / "logs"
     hostile_run(logs, name="first", ended=False)
     cache = RunCache(logs)
