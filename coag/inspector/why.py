@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from coag._util.text import ellipsis
 from coag.errors import ConfigurationError
@@ -43,6 +44,8 @@ class Node:
     """A fragment of the cycle's page (`#proposal`), or empty."""
     note: str = ""
     """A word beside what it is, such as its score."""
+    says: str = ""
+    """The same as a sentence, for readers who cannot see it; empty for what others say already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,7 @@ class WhyGraph:
     left_out: int = 0
     trouble: str = ""
     sentences: tuple[str, ...] = ()
-    """The same in words, for readers who cannot see it."""
+    """The same in words: what the nodes say, and what came of it."""
 
 
 _NODES = 40
@@ -106,6 +109,8 @@ def graph_of(explained: Explanation) -> WhyGraph:
     """An explanation as a graph of at most 40 nodes, with the same in words."""
     candidates = _most_telling(explained.considered)
     nodes = [*_grounds(explained), *map(_candidate, candidates), *_came_to(explained, candidates)]
+    brought = fields_in_a_line(explained.result, _SENTENCE)
+    sentences = [*(node.says for node in nodes), f"It brought: {brought}" if brought else ""]
     known = {node.id for node in nodes[:_NODES]}
     edges = [edge for edge in _edges(explained, nodes) if {edge.source, edge.target} <= known]
     changed = sum(one.version > 1 for one in explained.procedures)
@@ -116,16 +121,13 @@ def graph_of(explained: Explanation) -> WhyGraph:
         nodes=tuple(nodes[:_NODES]),
         edges=tuple(edges),
         left_out=left_out + len(explained.considered) - len(candidates) + len(nodes[_NODES:]),
-        sentences=tuple(one_line(text[:_READ], _SENTENCE) for text in _sentences(explained)),
+        sentences=tuple(one_line(text[:_READ], _SENTENCE) for text in sentences if text),
     )
 
 
-def _node(
-    sort: NodeSort, id: str, label: str, detail: str, *, good: bool | None = None, note: str = ""
-) -> Node:
+def _node(sort: NodeSort, id: str, label: str, detail: str, **more: Any) -> Node:
     label, detail = _short(label, _LABEL), _short(detail, _DETAIL)
-    link = _LINKS[sort]
-    return Node(id=id, sort=sort, label=label, detail=detail, good=good, link=link, note=note)
+    return Node(id=id, sort=sort, label=label, detail=detail, link=_LINKS[sort], **more)
 
 
 def _short(text: str, limit: int) -> str:
@@ -137,35 +139,46 @@ def _grounds(explained: Explanation) -> Iterator[Node]:
     for number, percept in enumerate(explained.percepts[-_SOME:]):
         source, content = percept.source[:80], percept.content[:_READ]
         label = f"{source}: {fields_in_a_line(content, _LABEL)}"
-        yield _node(NodeSort.PERCEPT, f"percept-{number}", label, f"{source}: {content}")
+        says = f"It perceived from {source}: {fields_in_a_line(percept.content, _SENTENCE)}"
+        name = f"percept-{number}"
+        yield _node(NodeSort.PERCEPT, name, label, f"{source}: {content}", says=says)
     for number, hit in enumerate(explained.recalled[:_SOME]):
         record = hit.record
         text, because = record.text[:_READ], _because(hit)
         where = f"{record.kind}, cycle {record.provenance.cycle} of {record.provenance.run[:60]}"
         of = f"record {record.id[:80]}, {where}{f'; why: {because}' if because else ''}"
         label, note = f"{record.id[:_ID]}: {text}", f"{hit.score:.2f}"
-        yield _node(NodeSort.RECORD, f"record-{number}", label, f"{text} ({of})", note=note)
+        how = f"score {note} ({because})" if because else f"similarity {note}"
+        says = f"It recalled record {record.id[:_ID]}, with {how}: {text}"
+        name = f"record-{number}"
+        yield _node(NodeSort.RECORD, name, label, f"{text} ({of})", note=note, says=says)
     changed = [one for one in explained.procedures if one.version > 1]
     for number, used in enumerate(changed[:_SOME]):  # seeds are in every cycle alike
         text = f"{used.name[:80]}, version {used.version}"
         detail = f"{text} by {used.author[:80] or 'somebody'}: {used.reason[:_READ]}"
-        yield _node(NodeSort.PROCEDURE, f"procedure-{number}", text, detail)
+        says = f"It was asked by version {used.version} of procedure {used.name[:80]}."
+        yield _node(NodeSort.PROCEDURE, f"procedure-{number}", text, detail, says=says)
     if explained.situation or explained.percepts or explained.recalled:
         text = explained.situation or "no situation was worked out"
         risks = "".join(f" Risk: {risk[:300]}." for risk in explained.risks[:5])
-        yield _node(NodeSort.REASONING, "reasoning", text, text[:_READ] + risks)
+        says = f"It understood: {explained.situation[:_READ]}" if explained.situation else ""
+        yield _node(NodeSort.REASONING, "reasoning", text, text[:_READ] + risks, says=says)
 
 
 def _candidate(one: Considered) -> Node:
-    verdict = one.rejected_by
-    fate = f" Rejected by {verdict.constraint[:80]}: {verdict.reason[:300]}" if verdict else ""
+    verdict, action = one.rejected_by, _action(one)
+    note = "" if one.score is None else f"{one.score:.2f}"
+    fate = f"{'chosen' if one.chosen else 'not chosen'}{f' with score {note}' if note else ''}."
+    if verdict is not None:
+        fate = f"rejected by {verdict.constraint[:80]}: {verdict.reason[:300]}"
     return _node(
         NodeSort.CANDIDATE,
         f"candidate-{one.id[:100]}",
-        _action(one),
-        f"{_action(one)}. {one.because[:600]}{fate}",
+        action,
+        f"{action}. {one.because[:600]} It was {fate}",
         good=True if one.chosen else False if verdict else None,
-        note="" if one.score is None else f"{one.score:.2f}",
+        note=note,
+        says=f"{action} was {fate}",
     )
 
 
@@ -176,7 +189,10 @@ def _came_to(explained: Explanation, shown: Sequence[Considered]) -> Iterator[No
         text = ", then ".join(_action(one) for one in chosen[:4]) or "nothing survived"
         by = f"Decided by {explained.decided_by}." if explained.decided_by else ""
         detail = f"{text}. {by} {explained.reason[:_READ]} {explained.result[:300]}"
-        yield _node(NodeSort.CHOICE, "choice", text, detail, good=bool(chosen))
+        says = f"Decided by {explained.decided_by}: {explained.reason[:_READ]}"
+        if not explained.decided_by:
+            says = "" if explained.status is None else "Nothing survived: an impasse."
+        yield _node(NodeSort.CHOICE, "choice", text, detail, good=bool(chosen), says=says)
     fatal = {one.rejected_by.constraint: one.rejected_by for one in shown[::-1] if one.rejected_by}
     for name, verdict in reversed(fatal.items()):
         text = f"{_short(name or 'a check', 60)}: {_short(verdict.reason, 90)}"
@@ -221,33 +237,3 @@ def _most_telling(considered: Sequence[Considered]) -> list[Considered]:
 def _because(hit: RecalledRecord) -> str:
     """Which parts of its score brought a record; empty where that is not explained."""
     return "" if hit.why is None else _short(hit.why.describe(), _LABEL)
-
-
-def _sentences(explained: Explanation) -> Iterator[str]:
-    for percept in explained.percepts[-_SOME:]:
-        brought = fields_in_a_line(percept.content, _SENTENCE)
-        yield f"It perceived from {percept.source[:80]}: {brought}"
-    for hit in explained.recalled[:_SOME]:
-        how, because = f"{hit.score:.2f}", _because(hit)
-        how = f"score {how} ({because})" if because else f"similarity {how}"
-        yield f"It recalled record {hit.record.id[:_ID]}, with {how}: {hit.record.text[:_READ]}"
-    for used in explained.procedures:
-        if used.version > 1:
-            yield f"It was asked by version {used.version} of procedure {used.name[:80]}."
-    if explained.situation:
-        yield f"It understood: {explained.situation[:_READ]}"
-    for one in _most_telling(explained.considered):
-        yield f"{_action(one)} {_fate(one)}"
-    if explained.decided_by:
-        yield f"Decided by {explained.decided_by}: {explained.reason[:_READ]}"
-    elif explained.status is not None:
-        yield "Nothing survived: an impasse."
-    if explained.result:
-        yield f"It brought: {fields_in_a_line(explained.result, _SENTENCE)}"
-
-
-def _fate(one: Considered) -> str:
-    if one.rejected_by is not None:
-        return f"was rejected by {one.rejected_by.constraint[:80]}: {one.rejected_by.reason[:300]}"
-    score = "" if one.score is None else f" with score {one.score:.2f}"
-    return f"was {'chosen' if one.chosen else 'not chosen'}{score}."
