@@ -6,9 +6,8 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Literal, TextIO
 from urllib.parse import urlsplit, urlunsplit
 
 import typer
@@ -19,7 +18,7 @@ from coag._util.text import cleaned, one_line
 from coag.agent import SYSTEM_MESSAGE, CoagAgent
 from coag.errors import ConfigurationError, ModelCallError
 from coag.models import ModelSpec
-from coag.schema import Phase
+from coag.schema import Depth, Phase
 from coag.ui import PhaseConsole
 
 from .output import DIM, say
@@ -27,21 +26,6 @@ from .terminal import as_typed, coag_command
 
 _UNUSABLE = "The model gave no usable answer:"
 """How Reasoning's account of the situation begins where there was no answer to take it from."""
-
-
-class Depth(StrEnum):
-    """How often the model is asked."""
-
-    COMPACT = "compact"
-    FULL = "full"
-    AUTO = "auto"
-
-
-class HowProposed(StrEnum):
-    """How the model proposes."""
-
-    JSON = "json"
-    NATIVE = "native"
 
 
 def chat(
@@ -59,15 +43,15 @@ def chat(
     logs: Annotated[Path | None, typer.Option(help="A folder for a log of what it did.")] = None,
     depth: Annotated[
         Depth,
-        typer.Option(help="Ask the model once a cycle, a phase, or as each cycle needs."),
-    ] = Depth.COMPACT,
+        typer.Option(help="Ask the model once a phase, once a cycle, or as each cycle needs."),
+    ] = "compact",
     proposal: Annotated[
-        HowProposed,
+        Literal["json", "native"],
         typer.Option(
             help="Candidates written as JSON, which every model can, or the model's own tool "
             "calls; `coag doctor` says whether a server gives those."
         ),
-    ] = HowProposed.JSON,
+    ] = "json",
     once: Annotated[str | None, typer.Option(help="Say this, show the answer, and leave.")] = None,
 ) -> None:
     """Talks with an agent that deliberates; shows the phases as they happen.
@@ -83,8 +67,8 @@ def chat(
         memory=memory,
         events="phases",
         logs=logs,
-        depth=depth.value,
-        proposal=proposal.value,
+        depth=depth,
+        proposal=proposal,
     )
     with asyncio.Runner() as runner:
         conversation = _Conversation(agent, spec)

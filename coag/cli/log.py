@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -88,44 +88,6 @@ def followed(folder: RunFolder, entry_of: Callable[[TraceLine], Entry | None]) -
             time.sleep(_INTERVAL)
         except KeyboardInterrupt:
             return
-
-
-# ---- What a run cost ----
-
-
-@dataclass(slots=True)
-class RunTotals:
-    """Sums over the records of a run."""
-
-    cycles: int = 0
-    """How many cycles were finished. Those of a plain run leave no record of it; there, count the
-    cycles that records are of."""
-    actions: int = 0
-    """External actions begun."""
-    model_calls: int = 0
-    """Requests to models, failed ones included."""
-    usage: TokenUsage = field(default_factory=TokenUsage)
-
-    def take(self, record: TraceRecord) -> None:
-        """Adds a record."""
-        if isinstance(record, ModelCall):
-            self.model_calls += 1
-            self.usage += record.usage
-        self.actions += isinstance(record, Intent)
-        self.cycles += isinstance(record, ExecutionOutcome)
-
-    def sentence(self, *, partly: bool) -> str:
-        """The sums for a person; of a part of a run without those that are 0."""
-        parts = [counted(self.cycles, "cycle")]
-        if self.actions or not partly:
-            parts.append(counted(self.actions, "external action"))
-        if self.model_calls or not partly:
-            parts += [
-                counted(self.model_calls, "model call"),
-                f"{self.usage.prompt_tokens:,} prompt tokens ({self.usage.cached_tokens:,} cached)",
-                f"{self.usage.completion_tokens:,} completion tokens",
-            ]
-        return f"{'shown' if partly else 'total'}: {', '.join(parts)}"
 
 
 # ---- A run's records as lines for a person ----
@@ -459,14 +421,15 @@ def _print_run(
         console.print(line, soft_wrap=True)
     plain = info.kind == "plain"
     lines = RunLines(plain=plain)
-    totals = RunTotals()
+    counts, usage = Counter[str](), TokenUsage()
     last: int | None = None
     cycles: set[int] = set()
     for entry, cycle, selected in entries:
         texts = list(lines.of(entry.body))
         if not selected:
             continue
-        totals.take(entry.body)
+        counts[_kind(entry.body)] += 1
+        usage += entry.body.usage if isinstance(entry.body, ModelCall) else TokenUsage()
         if texts and cycle > 0:
             cycles.add(cycle)
             if cycle != last:
@@ -474,9 +437,27 @@ def _print_run(
                 console.print(Text(f"\ncycle {cycle}", style="bold"))
         for text in texts:
             console.print(text, soft_wrap=True)
-    if partly or plain:
-        totals.cycles = len(cycles)
-    console.print(Text(f"\n{totals.sentence(partly=partly)}", style="bold"), soft_wrap=True)
+    if partly or plain:  # a plain run leaves no record of a cycle's end
+        counts[Phase.EXECUTION] = len(cycles)
+    console.print(Text(f"\n{_sums(counts, usage, partly=partly)}", style="bold"), soft_wrap=True)
+
+
+def _kind(record: TraceRecord) -> str:
+    return record.phase if record.record == "outcome" else record.record
+
+
+def _sums(counts: Counter[str], usage: TokenUsage, *, partly: bool) -> str:
+    """What a run cost; of a part of it without what is 0."""
+    parts = [counted(counts[Phase.EXECUTION], "cycle")]
+    if counts["intent"] or not partly:
+        parts.append(counted(counts["intent"], "external action"))
+    if counts["model_call"] or not partly:
+        parts += [
+            counted(counts["model_call"], "model call"),
+            f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached)",
+            f"{usage.completion_tokens:,} completion tokens",
+        ]
+    return f"{'shown' if partly else 'total'}: {', '.join(parts)}"
 
 
 def _head(info: RunInfo) -> Iterator[Text]:

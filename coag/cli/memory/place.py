@@ -20,7 +20,7 @@ from coag._util.text import clip, in_a_line
 from coag._util.text import visible as unseen_escaped
 from coag.cli.output import say, screen
 from coag.errors import ConfigurationError, EmbedderMismatchError
-from coag.schema import MemoryKind, RecalledRecord, Record
+from coag.schema import MemoryKind, Record
 from coag.store import (
     DEFAULT_RANKING,
     LTM_FOLDER,
@@ -35,7 +35,6 @@ from coag.store import (
     holds_records,
     parse_where,
     plan_reembedding,
-    ranked,
 )
 
 # ---- Texts of records for a terminal: characters that do not show are written out ----
@@ -220,56 +219,39 @@ _MANY = 20
 """Records of one short id that are listed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordFilter:
-    """Filters as options give them."""
+def searches(
+    text: str | None,
+    k: int,
+    scope: str | None,
+    kind: MemoryKind | None,
+    where: str | None,
+    of: Mapping[str, str | None],
+    *,
+    superseded: bool,
+    min_score: float | None = None,
+) -> list[Search]:
+    """What options mean: for a text the best records, for None the newest, of each kind.
 
-    scopes: tuple[str, ...] | None
-    kinds: tuple[MemoryKind, ...]
-    superseded: bool
-    where: Mapping[str, Any]
-
-    @classmethod
-    def of(
-        cls,
-        scope: str | None,
-        kind: MemoryKind | None,
-        where: str | None,
-        *,
-        superseded: bool,
-        **of: Any,
-    ) -> RecordFilter:
-        """The filters that options mean; `of` are values of fields, None for any."""
-        parts: list[Mapping[str, Any]] = [
-            {name: str(value)} for name, value in of.items() if value is not None
-        ]
-        if where is not None:
-            parts.append(_filter(where))
-        return cls(
+    `of` are values of fields, None for any.
+    """
+    parts: list[Mapping[str, Any]] = [
+        {name: str(value)} for name, value in of.items() if value is not None
+    ]
+    if where is not None:
+        parts.append(_filter(where))
+    return [
+        Search(
+            text=text,
+            kind=one,
+            k=k,
             scopes=None if scope is None else (scope,),
-            kinds=tuple(MemoryKind) if kind is None else (kind,),
-            superseded=superseded,
-            where={"$and": parts} if len(parts) > 1 else (parts[0] if parts else {}),
+            where={"$and": parts} if len(parts) > 1 else next(iter(parts), None),
+            min_score=min_score,
+            include_superseded=superseded,
+            ranking=None if text is None else DEFAULT_RANKING,
         )
-
-    async def matching(
-        self, store: RecordStore, text: str | None, *, k: int, min_score: float | None = None
-    ) -> list[RecalledRecord]:
-        """The best of them for a text, or for None the newest."""
-        hits: list[RecalledRecord] = []
-        for kind in self.kinds:
-            search = Search(
-                text=text,
-                kind=kind,
-                k=k,
-                scopes=self.scopes,
-                where=self.where or None,
-                min_score=min_score,
-                include_superseded=self.superseded,
-                ranking=None if text is None else DEFAULT_RANKING,
-            )
-            hits += await store.search(search)
-        return ranked(hits, k)
+        for one in (MemoryKind if kind is None else (kind,))
+    ]
 
 
 async def the_record(store: RecordStore, name: str, scope: str | None) -> Record:

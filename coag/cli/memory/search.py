@@ -13,7 +13,7 @@ from rich.text import Text
 from coag.cli.output import DIM, screen, write_json
 from coag.cli.output import show as show_lines
 from coag.schema import MemoryKind, Provenance, RecalledRecord, Record, Trust
-from coag.store import short_id
+from coag.store import ranked, short_id
 
 from .options import (
     FILTER_PANEL,
@@ -30,7 +30,6 @@ from .options import (
     Where,
 )
 from .place import (
-    RecordFilter,
     cell,
     day,
     leave,
@@ -39,6 +38,7 @@ from .place import (
     no_scope,
     opened,
     place_of,
+    searches,
     the_record,
     visible,
 )
@@ -69,11 +69,10 @@ async def ls(  # noqa: PLR0913, PLR0917 - a command has as many arguments as opt
     Exit code 0: some; 1: none; 2: wrongly called.
     """
     place = place_of(memory, embedder)
-    wanted = RecordFilter.of(
-        scope, kind, where, superseded=superseded, type=type_, source=source, trust=trust
-    )
+    of = {"type": type_, "source": source, "trust": trust}
+    wanted = searches(None, limit + 1, scope, kind, where, of, superseded=superseded)
     async with opened(place) as store:
-        hits = await wanted.matching(store, None, k=limit + 1)
+        hits = ranked([hit for one in wanted for hit in await store.search(one)], limit + 1)
         total = sum([await store.count(one) for one in MemoryKind])
         if not hits:
             what = "No record passes." if total else "It holds no records."
@@ -124,11 +123,12 @@ async def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as
 
     Exit code 0: found; 1: nothing found; 2: wrongly called.
     """
-    wanted = RecordFilter.of(
-        scope, kind, where, superseded=superseded, type=type_, source=source, trust=trust
+    of = {"type": type_, "source": source, "trust": trust}
+    wanted = searches(
+        query, limit, scope, kind, where, of, superseded=superseded, min_score=min_score
     )
     async with opened(place_of(memory, embedder)) as store:
-        hits = await wanted.matching(store, query, k=limit, min_score=min_score)
+        hits = ranked([hit for one in wanted for hit in await store.search(one)], limit)
     if not hits:
         leave(f"Nothing was found for {query!r}.")
     if as_json:
