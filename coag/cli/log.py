@@ -58,7 +58,7 @@ from coag.tracing import (
     read_trace,
 )
 
-from .options import Logs
+from .options import Logs, RunOrWatched
 from .output import DIM, as_json, say, screen, write_json
 from .runs import found_run, runs_below, show_runs
 
@@ -301,13 +301,7 @@ def _report(problems: Sequence[TraceProblem]) -> None:
 
 
 def log(
-    run: Annotated[
-        str | None,
-        typer.Argument(
-            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
-            "runs, to list them."
-        ),
-    ] = None,
+    run: RunOrWatched = None,
     cycle: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only this cycle.")] = None,
     phase: Annotated[str | None, typer.Option(help="Only this phase, e.g. `evaluation`.")] = None,
     json_lines: Annotated[

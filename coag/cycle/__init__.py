@@ -54,7 +54,7 @@ from .constraints import (
     rule,
     written_rule,
 )
-from .cycle import close_cycle, commit, perceive, write_snapshot
+from .cycle import EMPTY_OUTCOMES, close_cycle, commit, perceive, write_snapshot
 from .deps import (
     ActionExecutor,
     AskModel,
@@ -87,6 +87,7 @@ __all__ = [
     "TurnResult",
     "sayable",
     "close_cycle",
+    "EMPTY_OUTCOMES",
     "commit",
     "perceive",
     "write_snapshot",

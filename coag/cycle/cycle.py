@@ -251,11 +251,11 @@ async def close_cycle(
     while context.working_memory.in_cycle:
         memory = context.working_memory
         stamp = {"cycle": memory.cycle, "at": deps.clock.now()}
-        outcome = _EMPTY[phase_after(memory.phase)](stamp, reason, queued)
+        outcome = EMPTY_OUTCOMES[phase_after(memory.phase)](stamp, reason, queued)
         await commit(outcome, context, deps)
 
 
-_EMPTY: Mapping[Phase, Callable[[dict[str, Any], str, tuple[Percept, ...]], Outcome]] = {
+EMPTY_OUTCOMES: Mapping[Phase, Callable[[dict[str, Any], str, tuple[Percept, ...]], Outcome]] = {
     Phase.RETRIEVAL: lambda stamp, why, queued: RetrievalOutcome(**stamp, query=""),
     Phase.REASONING: lambda stamp, why, queued: ReasoningOutcome(**stamp, situation=why),
     Phase.PROPOSAL: lambda stamp, why, queued: ProposalOutcome(**stamp, proposed_by="nobody"),
@@ -265,4 +265,4 @@ _EMPTY: Mapping[Phase, Callable[[dict[str, Any], str, tuple[Percept, ...]], Outc
         **stamp, status=ExecutionStatus.NONE, result=why, queued=queued
     ),
 }
-"""The outcome of a phase that is not run."""
+"""The outcome of a phase that is not run, from its cycle and time, the reason, and percepts."""

@@ -23,11 +23,11 @@ from coag._util.json_diff import JsonDifference, first_difference
 from coag._util.text import clip, well_formed
 from coag._util.timeouts import is_cancelled
 from coag.context import WorkingMemory
+from coag.cycle import EMPTY_OUTCOMES
 from coag.errors import TraceError
 from coag.schema import (
     PHASES,
     RESUMED,
-    EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
     ModelCall,
@@ -35,13 +35,9 @@ from coag.schema import (
     Outcome,
     Percept,
     Phase,
-    ProposalOutcome,
-    ReasoningOutcome,
     Receipt,
     ReceiptStatus,
     Redactor,
-    RetrievalOutcome,
-    SelectionOutcome,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -573,24 +569,10 @@ def _closes(record: TraceRecord, reason: str) -> bool:
             idle = record.status is ExecutionStatus.NONE and record.result == reason
             return idle or any(e.result.startswith(CANCELLED) for e in record.executed)
         case _:
-            return record.record == "outcome" and _is_empty(record, reason)
-
-
-def _is_empty(outcome: Outcome, reason: str) -> bool:
-    """Whether it is the outcome of a phase that was closed without having run."""
-    match outcome:
-        case ReasoningOutcome():
-            return outcome.situation == reason
-        case SelectionOutcome():
-            return outcome.reason == reason
-        case ProposalOutcome():
-            return outcome.proposed_by == "nobody"
-        case EvaluationOutcome():
-            return not outcome.evaluations
-        case RetrievalOutcome():
-            return not outcome.query
-        case _:
-            return True
+            if record.record != "outcome":
+                return False
+            stamp = {"cycle": record.cycle, "at": record.at}
+            return record == EMPTY_OUTCOMES[record.phase](stamp, reason, ())
 
 
 def _broke_off(record: TraceRecord) -> bool:
