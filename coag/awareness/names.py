@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 from pydantic import Field, PlainSerializer
 
 from coag.schema import Value
-from coag.store import Embedder, row_products
+from coag.store import Embedder, row_products, text_vectors
 
 from .goals import GoalDraft
 from .observation import ObservedEntity
@@ -193,7 +193,7 @@ class _NameVectors:
 
         if not self._names:
             return None
-        rows, wanted = self._fill(), self._units([name])
+        rows, wanted = self._fill(), text_vectors(self._embedder, [name])
         self._last = ([name], wanted)
         cosines, numbers = row_products(rows, wanted[0]), _NUMBER.findall(name)
         near = np.flatnonzero(cosines >= threshold)
@@ -209,7 +209,11 @@ class _NameVectors:
         total, new = len(self._names), self._names[self._filled :]
         if new:
             # Most often the new name is the one that was just not found.
-            made = self._last[1] if self._last and self._last[0] == new else self._units(new)
+            made = (
+                self._last[1]
+                if self._last and self._last[0] == new
+                else text_vectors(self._embedder, new)
+            )
             if self._rows is None or total > len(self._rows):
                 room = np.zeros((max(64, 2 * total), made.shape[1]), dtype=np.float32)
                 if self._rows is not None:
@@ -219,15 +223,6 @@ class _NameVectors:
             self._filled = total
         assert self._rows is not None
         return self._rows[:total]
-
-    def _units(self, names: list[str]) -> NDArray[np.float32]:
-        """Vectors of length 1; a zero vector stays zero."""
-        import numpy as np
-
-        rows = np.asarray(self._embedder.embed(names), dtype=np.float32)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        lengths[lengths == 0] = 1
-        return (rows / lengths).astype(np.float32)
 
 
 class NameMatch(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from html import escape
 from itertools import count
+from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs
 
@@ -40,51 +41,10 @@ REFRESH_SECONDS = 2
 """How often the list of waiting requests loads itself again."""
 SHOWN = 100_000
 """Characters of arguments that a page shows."""
-STYLE = """\
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-pre { background: #f3f3f3; color: #111; padding: .75rem; overflow: auto; max-height: 24rem;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-li { margin: .75rem 0; }
-dt { font-weight: 600; margin-top: .75rem; }
-dd { margin: 0; overflow-wrap: anywhere; white-space: pre-wrap; }
-label, input, button { font: inherit; }
-input { width: 100%; box-sizing: border-box; padding: .4rem; margin-bottom: .75rem; }
-button { padding: .5rem 1.25rem; margin-right: .75rem; border: 2px solid; border-radius: .3rem; }
-.approve { background: #0a5c2b; color: #fff; border-color: #0a5c2b; }
-.deny { background: #fff; color: #9b1c1c; border-color: #9b1c1c; }
-"""
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">{refresh}
-<title>{title}</title>
-<link rel="stylesheet" href="{base}page.css">
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""
-_REQUEST = """\
-<h1>{title}</h1>
-<pre>{arguments}</pre>
-<form method="post" action="{base}requests/{key}">
-<input type="hidden" name="digest" value="{digest}">
-<p><label for="by">Your name</label> <input id="by" name="by" value="{by}" maxlength="100"
- autocomplete="off"></p>
-<p><label for="reason">Reason (the agent reads it with a denial)</label>
- <input id="reason" name="reason" maxlength="500" autocomplete="off"></p>
-<p><button class="approve" name="granted" value="true">Approve</button>
-<button class="deny" name="granted" value="false">Deny</button></p>
-</form>
-<dl>
-{facts}
-</dl>
-<p><a href="{base}">All that waits</a></p>"""
+_FILES = Path(__file__).parent / "approval_pages"
+_PAGE, _REQUEST, STYLE = (
+    (_FILES / name).read_text("utf-8") for name in ("page.html", "request.html", "page.css")
+)
 _NOTHING = "<p>Nothing waits for approval. This page looks again by itself.</p>"
 _POLICY = (
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
