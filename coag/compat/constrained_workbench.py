@@ -35,7 +35,7 @@ from .components import (
     tool_component,
     workbench_component,
 )
-from .guard import Guard, make_guard
+from .guard import Guard
 from .guarded_calls import (
     NOTHING_DONE,
     GuardedResult,
@@ -188,7 +188,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
         }
         settings = {"timeout": timeout, "output_characters": output_characters}
         self._arguments: dict[str, Any] = {**given, **settings, "context": context}
-        self._guard = make_guard(
+        self._guard = Guard(
             context=CoagContext[Any]() if context is None else context,
             runner=runner,
             settings={**settings, "parallel": parallel},

@@ -8,7 +8,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 from autogen_core.tools import ToolResult
@@ -16,15 +15,10 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from coag._util.text import well_formed
-from coag.context import CoagContext
 from coag.cycle import (
     RESPOND,
-    ApprovalPolicy,
-    ApproveFunction,
-    ConstraintSet,
     GuardDeps,
     GuardedActions,
-    approvals_of,
     check,
     respond_spec,
     run_selected,
@@ -33,7 +27,6 @@ from coag.cycle import (
 from coag.schema import (
     ActionSpec,
     Candidate,
-    Constraint,
     Percept,
     PerceptKind,
     Phase,
@@ -41,7 +34,6 @@ from coag.schema import (
     Verdict,
 )
 
-from .guard_trace import GuardTrace
 from .guarded_calls import (
     GuardedCalls,
     GuardedTools,
@@ -50,7 +42,6 @@ from .guarded_calls import (
     forbids,
     refusal,
 )
-from .tool_runner import ToolRunner
 
 _UNHEARD_ANSWERS = (
     "The rule {rule!r} judges answers, and nobody brings the agent's answers here: give an agent "
@@ -62,7 +53,22 @@ _LOG = logging.getLogger(__name__)
 
 
 class Guard(GuardedCalls):
-    """Judges what a stock agent does and says, and hears what is said to it."""
+    """Judges what a stock agent, of whatever framework, does and says, and hears what it is told.
+
+    Args:
+        name: Who acts, for approvers and in the trace.
+        context: Keeps the state that rules judge by.
+        runner: The tools, where calls do not bring theirs.
+        constraints: Hard rules; the context's own are asked as well.
+        approval: What a person has to agree to; everything, if there is only `approve`.
+        approve: Who is asked.
+        logs: The folder for run folders; None keeps the trace in RAM.
+        settings: What `run.json` holds of how it was set.
+        parallel: Run calls of read-only tools beside others.
+
+    Raises:
+        ConfigurationError: A constraint is none, or a policy has nobody to ask.
+    """
 
     hears_answers = False
     """Whether answers are brought here to be judged; rules on them have no force without."""
@@ -233,45 +239,8 @@ class Guard(GuardedCalls):
         return f"The answer was withheld. The rule {verdict.constraint!r} forbids it."
 
 
-def make_guard(  # noqa: PLR0913 - as ConstrainedWorkbench: all but three have defaults
-    name: str,
-    context: CoagContext[Any],
-    runner: ToolRunner,
-    *,
-    constraints: Sequence[Constraint] = (),
-    approval: ApprovalPolicy | None = None,
-    approve: ApproveFunction | None = None,
-    logs: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    parallel: bool = False,
-) -> Guard:
-    """A guard for the tools of a stock agent, of whatever framework.
-
-    Args:
-        name: Who acts, for approvers and in the trace.
-        context: Keeps the state that rules judge by.
-        runner: The tools, where calls do not bring theirs.
-        constraints: Hard rules; the context's own are asked as well.
-        approval: What a person has to agree to; everything, if there is only `approve`.
-        approve: Who is asked.
-        logs: The folder for run folders; None keeps the trace in RAM.
-        settings: What `run.json` holds of how it was set.
-        parallel: Run calls of read-only tools beside others.
-
-    Raises:
-        ConfigurationError: A constraint is none, or a policy has nobody to ask.
-    """
-    folder = None if logs is None else Path(logs)
-    approvals = approvals_of(approval, approve, context.clock, context.ids, constraints)
-    return Guard(
-        name,
-        context,
-        ConstraintSet(constraints, [context], approvals=approvals),
-        approvals,
-        GuardTrace(folder, name, context.clock, settings or {}),
-        runner,
-        parallel=parallel,
-    )
+make_guard = Guard
+"""The earlier name of the constructor."""
 
 
 def correction_of(verdict: Verdict) -> str:

@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
@@ -36,10 +37,12 @@ from coag.cycle import (
     RESPOND,
     ActionExecutor,
     ActionRun,
-    Approvals,
+    ApprovalPolicy,
+    ApproveFunction,
     ConstraintSet,
     GuardDeps,
     ProgressDetector,
+    approvals_of,
     perceive,
     reconcile,
     run_selected,
@@ -53,6 +56,7 @@ from coag.schema import (
     ActionSpec,
     Candidate,
     CompletesArguments,
+    Constraint,
     Evaluation,
     Intent,
     Percept,
@@ -234,6 +238,31 @@ class _LoopCalls:
         return self.calls > 0 and not self.loop.is_closed()
 
 
+class _LoopGate:
+    """Lets the calls of one event loop in at a time, whatever threads there are."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._now: _LoopCalls | None = None
+
+    @contextmanager
+    def entered(self) -> Generator[_LoopCalls | None]:
+        """The calls of this loop, one more of them; None where another loop is at work."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._now is None or (self._now.loop is not loop and not self._now.occupied):
+                self._now = _LoopCalls(loop)
+            here = self._now if self._now.loop is loop else None
+            if here is not None:
+                here.calls += 1
+        try:
+            yield here
+        finally:
+            if here is not None:
+                with self._lock:
+                    here.calls -= 1
+
+
 class GuardedCalls:
     """Makes calls under guard and perceives what they return; the part of a `Guard` for calls.
 
@@ -241,35 +270,38 @@ class GuardedCalls:
     end. Each call counts as a cycle of the context's working memory.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as ConstrainedWorkbench: all but three have defaults
         self,
         name: str,
         context: CoagContext[Any],
-        constraints: ConstraintSet,
-        approvals: Approvals | None,
-        trace: GuardTrace,
         runner: ToolRunner,
         *,
-        parallel: bool,
+        constraints: Sequence[Constraint] = (),
+        approval: ApprovalPolicy | None = None,
+        approve: ApproveFunction | None = None,
+        logs: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        parallel: bool = False,
     ) -> None:
+        approvals = approvals_of(approval, approve, context.clock, context.ids, constraints)
+        folder = None if logs is None else Path(logs)
         self.context = context
         _keep_percepts(self.context)
-        self.trace = trace
+        self.trace = GuardTrace(folder, name, context.clock, settings or {})
         self.runner = runner
         self.unfinished: tuple[Intent, ...] = ()
         """Calls that earlier runs left open, as found when this run began."""
         self._heard: OrderedDict[str, None] = OrderedDict()
         """What is known of the dialogue, by digests; see `Guard.hear`."""
         self._name = name
-        self._constraints = constraints
+        self._constraints = ConstraintSet(constraints, [context], approvals=approvals)
         self._approvals = approvals
         self._parallel = parallel
         self._detector = ProgressDetector()
         self._running: dict[str, ActionCall] = {}
         """Calls that have begun and not ended; a state that is saved names them."""
         self._reconcilers = (runner.reconcile, context.reconcile)
-        self._gate = Lock()
-        self._loop_calls: _LoopCalls | None = None
+        self._gate = _LoopGate()
 
     # ---- calls ----
 
@@ -293,31 +325,29 @@ class GuardedCalls:
             show: Gets what a streaming tool shows while it runs.
             tools: Those of this call; the guard's own where none are given.
         """
-        here = self._enter(asyncio.get_running_loop())
-        if here is None:
-            return _not_run(name, _ELSEWHERE)
-        _SHOW.set(show)
         started: list[ActionCall] = []
-        try:
-            executor = _CallExecutor(tools or self.runner, call_id, self._running)
-            spec = (await executor.specs()).get(name) if self._parallel else None
-            beside = spec is not None and spec.read_only and not self._counts(name)
-            async with self._in_turn(here, beside=beside):
-                within = _WITHIN.set((*_WITHIN.get(), self))
-                try:
-                    await self.open()
-                    deps = self._deps(executor, started.extend)
-                    return await self._guarded(name, arguments, deps)
-                finally:
-                    _WITHIN.reset(within)
-        except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
-            problem = describe_error(error)
-            if not started:  # it could not be judged or recorded
-                return _not_run(name, problem)
-            return text_result(name, f"{name} was run, and then: {problem} {UNKNOWN}", unknown=True)
-        finally:
-            with self._gate:
-                here.calls -= 1
+        with self._gate.entered() as here:
+            if here is None:
+                return _not_run(name, _ELSEWHERE)
+            _SHOW.set(show)
+            try:
+                executor = _CallExecutor(tools or self.runner, call_id, self._running)
+                spec = (await executor.specs()).get(name) if self._parallel else None
+                beside = spec is not None and spec.read_only and not self._counts(name)
+                async with self._in_turn(here, beside=beside):
+                    within = _WITHIN.set((*_WITHIN.get(), self))
+                    try:
+                        await self.open()
+                        deps = self._deps(executor, started.extend)
+                        return await self._guarded(name, arguments, deps)
+                    finally:
+                        _WITHIN.reset(within)
+            except Exception as error:  # a hook may raise anything; a stock agent hangs where we do
+                problem = describe_error(error)
+                if not started:  # it could not be judged or recorded
+                    return _not_run(name, problem)
+                text = f"{name} was run, and then: {problem} {UNKNOWN}"
+                return text_result(name, text, unknown=True)
 
     @asynccontextmanager
     async def _judging(self, actions: ActionExecutor) -> AsyncGenerator[GuardDeps]:
@@ -337,25 +367,10 @@ class GuardedCalls:
 
     @contextmanager
     def _entered(self) -> Generator[_LoopCalls]:
-        here = self._enter(asyncio.get_running_loop())
-        if here is None:
-            raise ConfigurationError(_ELSEWHERE)
-        try:
+        with self._gate.entered() as here:
+            if here is None:
+                raise ConfigurationError(_ELSEWHERE)
             yield here
-        finally:
-            with self._gate:
-                here.calls -= 1
-
-    def _enter(self, loop: asyncio.AbstractEventLoop) -> _LoopCalls | None:
-        """The calls of this loop, one more of them; None if another loop is at work."""
-        with self._gate:
-            now = self._loop_calls
-            if now is None or (now.loop is not loop and not now.occupied):
-                now = self._loop_calls = _LoopCalls(loop)
-            if now.loop is not loop:
-                return None
-            now.calls += 1
-            return now
 
     @asynccontextmanager
     async def _in_turn(self, here: _LoopCalls, *, beside: bool) -> AsyncGenerator[None]:

@@ -19,7 +19,6 @@ from coag.compat import (
     GuardedResult,
     ToolEffects,
     ToolRunner,
-    make_guard,
     read_result,
     spec_of,
 )
@@ -121,7 +120,7 @@ class ConstraintInterceptor:
         logs: str | None = None,
         name: str = "agent",
     ) -> None:
-        self._make = lambda: make_guard(
+        self._make = lambda: Guard(
             name, context(), ToolRunner(), constraints=constraints, logs=logs
         )
         self._sessions: dict[str, _Session] = {}

@@ -34,7 +34,7 @@ from agent_framework import (
 from pydantic import BaseModel
 
 from coag._util.timeouts import describe_error
-from coag.compat import Guard, JudgedCall, ToolRunner, correction_of, make_guard
+from coag.compat import Guard, JudgedCall, ToolRunner, correction_of
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApproveFunction
 from coag.errors import ConfigurationError, UnknownNameError
@@ -139,7 +139,7 @@ class _Guards:
             )
         arguments: dict[str, Any] = {**self._arguments, "name": f"{self._arguments['name']}{own}"}
         made = cast("CoagContext[Any]", context)
-        guard = make_guard(context=made, runner=ToolRunner(), **arguments)
+        guard = Guard(context=made, runner=ToolRunner(), **arguments)
         guard.hears_answers = True
         return guard
 
