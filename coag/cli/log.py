@@ -54,6 +54,7 @@ from coag.tracing import (
     cycle_of,
     entry_of,
     known_cycles,
+    phase_of,
     read_run,
     read_trace,
 )
@@ -392,18 +393,9 @@ def _select(
         named = cycle_of(entry.body)
         current = current if named is None else named
         selected = (cycle is None or current == cycle) and (
-            phase is None or _phase_of(entry.body) is phase
+            phase is None or phase_of(entry.body) is phase
         )
         yield entry, current, selected
-
-
-def _phase_of(record: TraceRecord) -> Phase | None:
-    """The phase in which a record was made, where it says."""
-    if isinstance(record, Intent | Receipt | Written):
-        return Phase.EXECUTION
-    if isinstance(record, ModelCall):
-        return record.phase
-    return record.phase if record.record == "outcome" else None
 
 
 def _print_run(

@@ -28,8 +28,8 @@ from coag.proof import (
     examine,
     folded,
 )
-from coag.schema import Intent, Phase, Receipt, TraceRecord
-from coag.tracing import RunFolder, TraceIndex, read_run, read_trace
+from coag.schema import Phase
+from coag.tracing import RunFolder, TraceIndex, phase_of, read_run, read_trace
 
 from .trace_scan import bodies
 from .views import CheckProgress, Finding, Findings, FindingSort
@@ -151,13 +151,6 @@ def _violations(
             phase=phase,
             seq=seq,
         )
-
-
-def phase_of(record: TraceRecord) -> Phase | None:
-    """The phase that a record belongs to; None for none."""
-    if isinstance(record, Intent | Receipt):
-        return Phase.EXECUTION
-    return getattr(record, "phase", None)
 
 
 # ---- In the background ----

@@ -16,11 +16,11 @@ from weakref import WeakKeyDictionary
 from coag._util.text import escaped_json
 from coag.errors import CoagError, TraceError, UnknownNameError
 from coag.proof import DomainKnowledge
-from coag.tracing import RecordKind, TraceIndex
+from coag.tracing import RecordKind, TraceIndex, phase_of
 
 from .activities import ActivityPage, ActivityReader
 from .awareness import AwarenessReader, is_aware
-from .checks import Checks, phase_of
+from .checks import Checks
 from .compare import RunComparison, compare
 from .fading import MemoryReader
 from .library import Library

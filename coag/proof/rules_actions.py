@@ -462,23 +462,13 @@ def _check_as_judged(
 def _check_mirror(record: ExecutionOutcome) -> Findings:
     """Where a batch was run, the single fields are those of its first action."""
     done = record.executed
-    statuses = {one.status for one in done}
-    overall = next(
-        (s for s in (ExecutionStatus.FAILED, ExecutionStatus.DONE) if s in statuses),
-        ExecutionStatus.REFUSED if done else ExecutionStatus.NONE,
-    )
-    if record.status is not overall:
-        yield Rule.EXECUTION.says(
-            f"The execution's status is {record.status}, that of its actions {overall}."
-        )
-    first = done[0] if done else record
-    if (record.action, record.arguments, record.intent_id) != (
-        first.action,
-        first.arguments,
-        first.intent_id,
-    ):
-        own, its = (f"{shown(one.action)} ({shown(one.intent_id)})" for one in (record, first))
-        yield Rule.EXECUTION.says(f"The execution is of {own}, the first of its batch is {its}.")
+    right = record.model_copy(update={"status": ExecutionStatus.NONE})
+    right = ExecutionOutcome.of(done, cycle=record.cycle, at=record.at) if done else right
+    for name in ("status", "action", "arguments", "intent_id"):
+        own, its = getattr(record, name), getattr(right, name)
+        if own != its:
+            says = f"The execution's {name} is {shown(own)}, that of its actions {shown(its)}."
+            yield Rule.EXECUTION.says(says)
 
 
 def _check_chosen(executed: Sequence[Executed], selection: SelectionOutcome | None) -> Findings:

@@ -38,7 +38,7 @@ from .hash_chain import (
 )
 from .index import RecordKind, Stretch, TraceIndex
 from .pages import PhasePages, PlainPages, page_text
-from .reader import TraceTail, cycle_of, entry_of, read_trace
+from .reader import TraceTail, cycle_of, entry_of, phase_of, read_trace
 from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions, log_schemas
 from .signatures import (
     Statement,
@@ -115,4 +115,5 @@ __all__ = [
     "witness_problems",
     "Statement",
     "cycle_of",
+    "phase_of",
 ]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from coag.errors import TraceError
-from coag.schema import Entry, Percept, TraceRecord
+from coag.schema import Entry, Intent, Percept, Phase, Receipt, TraceRecord, Written
 
 from .files import SameFile, regular, trace_errors
 from .hash_chain import LONGEST_LINE, LineCheck, ProblemKind, TraceLine, TraceProblem, read_lines
@@ -68,6 +68,13 @@ def entry_of(
 def cycle_of(record: TraceRecord) -> int | None:
     """The cycle a record names; None for a percept, which belongs to the one before it."""
     return None if isinstance(record, Percept) else record.cycle
+
+
+def phase_of(record: TraceRecord) -> Phase | None:
+    """The phase in which a record was made; None where it does not say."""
+    if isinstance(record, Intent | Receipt | Written):
+        return Phase.EXECUTION
+    return getattr(record, "phase", None)
 
 
 # ---- A trace while it is written ----
