@@ -155,48 +155,12 @@ def report(message: str, error: Exception) -> None:
     asyncio.get_running_loop().call_exception_handler(context)
 
 
-class Claims:
-    """Takes activities from a store into a scheduler's queue.
-
-    Calls `claimed` with those that other workers may have pursued before.
-    """
-
-    def __init__(
-        self,
-        store: ActivityStore,
-        ready: ReadyQueue,
-        claimed: Callable[[Sequence[str]], None],
-    ) -> None:
-        self._store = store
-        self._ready = ready
-        self._claimed = claimed
-
-    def take_in(self, only: Set[str] | None = None) -> list[str]:
-        """Takes in this worker's activities, those named or all; gives those with full inboxes."""
-        for activity, priority in self._store.ready():
-            if only is None or activity in only:
-                self._ready.push(activity, priority)
-        return [one for one in self._store.with_inbox() if only is None or one in only]
-
-    def take_share(self, free: int) -> list[str]:
-        """Takes what nobody pursues, and renews this worker's lease.
-
-        Returns:
-            Whose inboxes are to be looked at: those of new ones, and those that others filled.
-        """
-        if not self._store.shared:
-            return []
-        filled: list[str] = []
-        if claimed := self._store.claim(max(0, free)):
-            self._claimed(claimed)
-            filled = self.take_in(set(claimed))
-        return filled + self._store.arrivals()
-
-    def tell_ends(self, listeners: Listeners) -> None:
-        """Tells those who wait for the end of an activity that another worker has ended."""
-        for one in listeners.awaited if self._store.shared else ():
-            if (activity := self._store.get(one)) is not None and activity.over:
-                listeners.ended(activity)
+def taken_in(store: ActivityStore, ready: ReadyQueue, only: Set[str] | None = None) -> list[str]:
+    """Queues this worker's ready activities, those named or all; gives those with full inboxes."""
+    for activity, priority in store.ready():
+        if only is None or activity in only:
+            ready.push(activity, priority)
+    return [one for one in store.with_inbox() if only is None or one in only]
 
 
 _LOOK_AGAIN = 1.0
@@ -238,7 +202,7 @@ class ActivityScheduler:
         self._workers = workers
         self._grace = grace
         self._ready = ReadyQueue()
-        self._claims = Claims(store, self._ready, claimed)
+        self._claimed = claimed
         self._running: dict[str, asyncio.Task[None]] = {}
         self._resting: dict[str, asyncio.TimerHandle] = {}  # after a step that raised
         self._releases = Releases(mind)
@@ -254,7 +218,7 @@ class ActivityScheduler:
     async def start(self) -> None:
         """Continues stored activities: ready ones run, and deadlines that passed meanwhile fire."""
         self._active = True
-        self.arrived(self._claims.take_in())
+        self.arrived(taken_in(self._store, self._ready))
         self.look()
         self._start_steps()
 
@@ -355,11 +319,16 @@ class ActivityScheduler:
 
     def _take_share(self) -> None:
         """Takes what nobody pursues, where workers share the store, and what they delivered."""
-        if self._active:
+        if not self._active:
+            return
+        if self._store.shared:
             free = self._workers - len(self._running) - len(self._ready)
-            self.arrived(self._claims.take_share(free))
-            self._claims.tell_ends(self._listeners)
-            self._start_steps()
+            if claimed := self._store.claim(max(0, free)):
+                self._claimed(claimed)
+                self.arrived(taken_in(self._store, self._ready, set(claimed)))
+            self.arrived(self._store.arrivals())
+            self._listeners.look(self._store)
+        self._start_steps()
 
     # ---- One step ----
 

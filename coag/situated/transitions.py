@@ -60,11 +60,6 @@ class Listeners:
         for callback in self._watchers:
             asyncio.get_running_loop().call_soon(callback, activity)
 
-    @property
-    def awaited(self) -> list[str]:
-        """The activities whose end is waited for."""
-        return list(self._endings)
-
     async def end_of(self, activity_id: str) -> Activity:
         """Waits for the end of an activity."""
         if self._closed is not None:
@@ -78,6 +73,12 @@ class Listeners:
         for future in self._endings.pop(activity.id, ()):
             if not future.done():
                 future.set_result(activity)
+
+    def look(self, store: ActivityStore) -> None:
+        """Tells those who wait for the end of an activity that another worker has ended."""
+        for one in list(self._endings):
+            if (activity := store.get(one)) is not None and activity.over:
+                self.ended(activity)
 
     def close(self, error: Exception) -> None:
         """Tells all who wait for an end, now or later, that there will be none."""
