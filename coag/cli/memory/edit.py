@@ -38,6 +38,7 @@ from .place import (
     MemoryPlace,
     ask,
     check_can_ask,
+    interruptible,
     leave,
     line,
     no_record,
@@ -195,7 +196,8 @@ def _as_typed(record: Record) -> Correction:
     if fact is None or text in ("", record.text):
         return Correction(text=text)
     of = line(f"{fact.subject} {fact.attribute}", 100)
-    value: str = typer.prompt(f"Its fact says {of} =", default=visible(fact.value), err=True)
+    with interruptible():
+        value: str = typer.prompt(f"Its fact says {of} =", default=visible(fact.value), err=True)
     return Correction(text=text, value=fact.value if value == visible(fact.value) else value)
 
 

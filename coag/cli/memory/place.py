@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -178,9 +179,21 @@ def check_can_ask(*, yes: bool) -> None:
 def ask(question: str, *, yes: bool) -> None:
     """Returns only after a yes; else leaves with exit code 1."""
     check_can_ask(yes=yes)
-    if not yes and not typer.confirm(question, err=True):
+    with interruptible():
+        agreed = yes or typer.confirm(question, err=True)
+    if not agreed:
         say("Nothing was changed.")
         raise typer.Exit(_DECLINED)
+
+
+@contextmanager
+def interruptible() -> Generator[None]:
+    """Lets Ctrl-C end a question at once; with the event loop's handler it takes a second one."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

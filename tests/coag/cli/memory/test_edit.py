@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -158,6 +159,25 @@ def test_nothing_is_changed_without_a_yes(
     result = say("memory", words[0], *named, *words[1:])
     assert result.code == 1
     assert "Nothing was changed." in result.err
+    assert shown(say, ids["walk"]).type == "note"
+
+
+class Interrupting(StringIO):
+    """A terminal at which somebody presses Ctrl-C, and where that ends nothing, says yes."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int | None = -1, /) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "y\n"
+
+
+def test_ctrl_c_at_a_question_leaves_at_once_and_changes_nothing(
+    say: Say, own: Path, ids: Ids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Interrupting())
+    assert say("memory", "forget", ids["walk"]).code == 1
     assert shown(say, ids["walk"]).type == "note"
 
 
