@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from coag._util.text import well_formed
+from coag.context import Utterance
 from coag.cycle import (
     RESPOND,
     GuardDeps,
@@ -49,6 +50,8 @@ _UNHEARD_ANSWERS = (
 )
 _HEARD = 1_000
 """Texts of dialogues that are known again; more where one request has more than half of it."""
+_USERS = 100
+"""The user's messages that stay in a dialogue, as far as they take half of its characters."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -125,7 +128,13 @@ class Guard(GuardedCalls):
 
     # ---- what is said: the dialogue, and the agent's answers ----
 
-    async def hear(self, messages: Iterable[tuple[str, str, Trust]], *, unanswered: bool) -> bool:
+    async def hear(
+        self,
+        messages: Iterable[tuple[str, str, Trust]],
+        *,
+        unanswered: bool,
+        own: Collection[str] = (),
+    ) -> bool:
         """Takes in messages of the dialogue as percepts, the same text of a speaker once.
 
         What the user says again is heard again, unless he said nothing else meanwhile.
@@ -133,6 +142,7 @@ class Guard(GuardedCalls):
         Args:
             messages: Who speaks, what is said, and how far it is trusted.
             unanswered: Whether the agent has said nothing since the user spoke.
+            own: What else the dialogue holds: names of the agent's own words, see `know`.
 
         Returns:
             Whether there was something new.
@@ -150,22 +160,40 @@ class Guard(GuardedCalls):
                 new.append(last)
             if new:
                 await self.open()
-                await self.perceive(self._message(*one) for one in new)
-            self._known_at_most = max(self._known_at_most, 2 * len(known))
-            self._know(known)
+                await self._take_in([self._message(*one) for one in new])
+            self._known_at_most = max(self._known_at_most, 2 * (len(known) + len(own)))
+            self.know([*known, *own])
         return bool(new)
+
+    async def _take_in(self, messages: Sequence[Percept]) -> None:
+        """Perceives messages; the user's last ones stay, however much others say."""
+        memory = self.context.working_memory
+        users = [(one.source, one.content) for one in memory.dialogue if _is_users(one)]
+        users += [(one.source, one.content) for one in messages if one.trust is Trust.USER]
+        await self.perceive(messages)
+        kept, room = self.context.working_memory.said_by_user(), memory.limits.dialogue // 2
+        lost = list[tuple[str, str]]()
+        for one in list(reversed(dict.fromkeys(users)))[:_USERS]:
+            room -= len(one[1])
+            if room >= 0 and one[1] not in kept:
+                lost.append(one)
+        await self.perceive(self._message(*one, Trust.USER) for one in reversed(lost))
 
     def _heard_last(self, text: str) -> bool:
         """Whether this is what the user said last, as far as working memory holds it."""
         said = reversed(self.context.working_memory.dialogue)
-        users = (one.content for one in said if one.trust is Trust.USER and not one.own)
-        return next(users, None) == well_formed(text)
+        return next((one.content for one in said if _is_users(one)), None) == well_formed(text)
 
     def know_result(self, result: ToolResult) -> None:
         """What a call gave back was perceived already, and is no news where a dialogue holds it."""
-        self._know([_digest(result.name, result.to_text(), Trust.UNTRUSTED)])
+        self.know([_digest(result.name, result.to_text(), Trust.UNTRUSTED)])
 
-    def _know(self, names: Collection[str]) -> None:
+    def knows(self, name: str) -> bool:
+        """Whether words are known by this name."""
+        return name in self._heard
+
+    def know(self, names: Iterable[str]) -> None:
+        """Keeps names of words that are no news, e.g. hashes of the agent's own."""
         for name in names:
             self._heard[name] = None
             self._heard.move_to_end(name)
@@ -247,6 +275,10 @@ def correction_of(verdict: Verdict) -> str:
     """What a model is shown whose answer was forbidden."""
     again = "Answer once more, without what is forbidden."
     return f"That answer was not given out. {forbids(verdict)} {again}"
+
+
+def _is_users(said: Utterance) -> bool:
+    return said.trust is Trust.USER and not said.own
 
 
 def _digest(source: str, text: str, trust: Trust) -> str:

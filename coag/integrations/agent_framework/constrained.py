@@ -38,10 +38,10 @@ from coag.compat import Guard, JudgedCall, ToolRunner, correction_of
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApproveFunction
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import Constraint, Trust, Verdict
+from coag.schema import Constraint, Verdict
 
+from .dialogue import Speaker, hear_results, words_of
 from .guarded_tools import InvokedTool, OfferedTools, json_of
-from .labels import trust_of
 
 _STATE = "coag_rules"
 """Where a session keeps what its guard knows."""
@@ -49,6 +49,8 @@ _ASKED_AGAIN = 3
 """How often a model is asked again in a row because all that it called, or said, is forbidden."""
 _OURS = {"_attribution": {"source_id": "coag_rules"}}
 """Marks a message of ours, so that nobody takes it for the user's."""
+_ANSWERS = ("text", "uri", "data", "error")
+"""Contents that are an answer, or a part of one: texts, links, files, what went wrong."""
 _SESSIONS = 256
 """Sessions whose guards are kept in RAM; the others are made again of the session's state."""
 
@@ -115,6 +117,11 @@ class _Guards:
             _, oldest = self._live.popitem(last=False)
             oldest.guard.trace.close()
         return live
+
+    def speaker(self, session: AgentSession | None) -> Speaker:
+        """The agent of a session; where all share a guard, its words are its own in it alone."""
+        apart = session.session_id if session is not None and self._shared is not None else ""
+        return Speaker(self._arguments["name"], session, apart)
 
     async def keep(self, live: _Guarded, session: AgentSession | None) -> None:
         """Keeps what a guard knows in the session."""
@@ -231,7 +238,8 @@ class _AnswerGuard(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Takes in what was said, asks the model and judges what it calls and says."""
         live = await self._guards.of(context.session)
-        if await _hear(context.messages, live):
+        speaker = self._guards.speaker(context.session)
+        if await speaker.hear(context.messages, live.guard):
             await self._guards.keep(live, context.session)
         _pay(context, live)
         await call_next()
@@ -258,6 +266,7 @@ class _AnswerGuard(ChatMiddleware):
         usage: Any = None
         for left in range(_ASKED_AGAIN, -1, -1):
             response = await _whole(result)
+            await hear_results(response, live.guard)
             usage = add_usage_details(usage, response.usage_details)
             calls = bool(_Answer.of(response, context).calls)
             asks_again = await self._judge(response, context, live)
@@ -270,6 +279,7 @@ class _AnswerGuard(ChatMiddleware):
             response.messages[:0] = earlier
             response.usage_details = usage
             if not asks_again or not left:
+                await self._know(response, context, live)
                 return response
             earlier = list(response.messages)
             if refused is not None:
@@ -310,7 +320,9 @@ class _AnswerGuard(ChatMiddleware):
                         held = update
                     yield _without_calls(update)
                 response = await answer.get_final_response()
+            await hear_results(response, live.guard)
             asks_again = await self._judge(response, context, live)
+            await self._know(response, context, live)
             for update in _held_back(response, held):
                 yield update
             if not asks_again:
@@ -328,7 +340,6 @@ class _AnswerGuard(ChatMiddleware):
             return False
         calls = [(call.name or "", _arguments_of(call)) for call in answer.calls]
         judged = await live.guard.judge(calls, OfferedTools(answer.tools))
-        await self._guards.keep(live, context.session)
         results = answer.apply(judged)
         if not results:
             return False
@@ -350,16 +361,24 @@ class _AnswerGuard(ChatMiddleware):
         if not live.guard.judges_answers:
             return None
         await _silence(response, live.guard, "text_reasoning")
-        if beside_calls:
-            await _silence(response, live.guard, "text")
-        else:
-            contents = [one for message in response.messages for one in message.contents]
-            for text in _joined(contents, "text"):
-                verdict = await live.guard.judge_answer(text, _form_of(context))
+        contents = [one for message in response.messages for one in message.contents]
+        for kind in _ANSWERS:
+            if beside_calls:
+                await _silence(response, live.guard, kind)
+                continue
+            form = _form_of(context) if kind == "text" else None
+            for text in _joined(contents, kind):
+                verdict = await live.guard.judge_answer(text, form)
                 if not verdict.allowed:
                     return verdict
-        await self._guards.keep(live, context.session)
         return None
+
+    async def _know(
+        self, response: ChatResponse[Any], context: ChatContext, live: _Guarded
+    ) -> None:
+        """Keeps what the agent says, so that it is not taken for another's."""
+        self._guards.speaker(context.session).know(response.messages, live.guard)
+        await self._guards.keep(live, context.session)
 
 
 async def _whole(result: object) -> ChatResponse[Any]:
@@ -375,7 +394,8 @@ async def _whole(result: object) -> ChatResponse[Any]:
 
 def _joined(contents: Iterable[Content], kind: str) -> list[str]:
     """The text of contents of a kind, as one reader or another puts it together."""
-    texts = [one.text or "" for one in contents if one.type == kind]
+    texts = [words_of(one) for one in contents if one.type == kind]
+    texts = texts if kind == "text" else list(filter(None, texts))
     return list(dict.fromkeys(("".join(texts), " ".join(texts)))) if texts else []
 
 
@@ -474,23 +494,6 @@ def _held_back(
     return updates
 
 
-async def _hear(messages: Sequence[Message], live: _Guarded) -> bool:
-    """Takes in what the user said, so that rules may judge by it; whether some was new."""
-    of_both = [one for one in messages if one.role == "assistant" or _is_users(one)]
-    return await live.guard.hear(
-        (
-            (one.author_name or "user", one.text, trust_of(one, unlabelled=Trust.USER))
-            for one in messages
-            if _is_users(one)
-        ),
-        unanswered=bool(of_both) and _is_users(of_both[-1]),
-    )
-
-
-def _is_users(message: Message) -> bool:
-    return message.role == "user" and "_attribution" not in (message.additional_properties or {})
-
-
 # ---- Judging each call right before it runs ----
 
 
@@ -519,15 +522,17 @@ class _CallGuard(FunctionMiddleware):
         try:
             live = await self._guards.of(context.session)
             result = await live.guard.call(name, given, context.metadata.get("call_id"), tools=tool)
+            text = result.to_text()
+            if tool.text != text and (tool.raised is None or result.may_have_happened):
+                context.result = text
+            returned = Message("tool", [words_of(context.result)])
+            self._guards.speaker(context.session).know([returned], live.guard)
             await self._guards.keep(live, context.session)
         except Exception as error:  # the framework would continue, with the error as a result
             problem = f"{name} could not be judged: {describe_error(error)}"
             raise MiddlewareFailure(problem) from error
         if tool.raised is not None and not result.may_have_happened:
             raise tool.raised
-        text = result.to_text()
-        if tool.text != text:
-            context.result = text
 
 
 # ---- What users see ----
@@ -556,6 +561,10 @@ class ConstrainedMiddleware(_Bundle):
     Answers are judged as the action `respond`, also streams, which then come in one piece. In place
     of one that stays forbidden a text says so; where it must have a form, the run ends.
 
+    What arrives is heard: `user` messages as the user's words; as untrusted what other agents say,
+    call and read, what tools of the service or the host return, and files that are text. The
+    agent's own words are those that its model said in the session, whoever counts as their author.
+
     What cannot be judged ends the run with a `MiddlewareFailure`.
 
     Args:
@@ -565,7 +574,7 @@ class ConstrainedMiddleware(_Bundle):
         approval: What a person has to agree to, in addition to the tools' `approval_mode`.
         approve: Who is asked.
         logs: The folder for run folders, one a session; None keeps traces in RAM.
-        name: Who acts, for approvers and in traces.
+        name: Who acts, for approvers and in traces. Agents that share a session need each one.
         timeout: Seconds that one call may take.
 
     Raises:
