@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kits.ports import port_to_keep
+
 from case_study.robot import CONSTRAINTS, VacuumContext
 from case_study.tasks import CONTINUE, task_text
 from case_study.temperaments import open_temperament
@@ -17,7 +19,8 @@ async def test_a_world_that_dies_is_perceived_and_one_that_comes_back_is_used_ag
     tmp_path: Path,
 ) -> None:
     setup = build_scenario("evolution", 3)
-    server = WorldServer(setup.world, state_file=tmp_path / "world.json").start()
+    port = port_to_keep()  # it is closed, and opened again
+    server = WorldServer(setup.world, state_file=tmp_path / "world.json", port=port).start()
     robot = await WorldClient.join(server.url, "robot")
     reading = await robot.sense()
     agent = CoagAgent(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import pytest
+from kits.ports import port_to_keep
 
 from coag.mcp import (
     McpBounds,
@@ -37,8 +37,7 @@ ARCHITECTURE, FEATURES = DOCUMENT.format("architecture"), DOCUMENT.format("featu
 
 @contextmanager
 def over_http() -> Generator[ServerParams]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = port_to_keep()
     command = [COMMAND or "", "streamableHttp"]
     env = {**os.environ, "PORT": str(port)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as server:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from kits.killed_activities import ORDERS, STORE, TWICE, made
+from kits.ports import port_to_keep
 
 from coag.situated import STORE_NAME, Activity, ActivityEnd, ActivityStore, is_database
 
@@ -27,9 +27,7 @@ class Stage:
     """Agents and the server, which can be started and killed."""
 
     def __init__(self, folder: Path, *database: str, kit: str = "kits.killed_activities") -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        command = [sys.executable, "-m", kit, str(folder), str(port), *database]
+        command = [sys.executable, "-m", kit, str(folder), str(port_to_keep()), *database]
         with (folder / "stderr.txt").open("w") as errors:
             self._parent = subprocess.Popen(
                 command,
@@ -51,7 +49,7 @@ class Stage:
         """Waits until all have ended that could still write."""
         if killed:
             self._parent.kill()
-        self._parent.communicate(timeout=10)
+        self._parent.communicate(timeout=50)
 
 
 def kill(folder: Path, kills: int, seed: int, kit: str = "kits.killed_activities") -> None:

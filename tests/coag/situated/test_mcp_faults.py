@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from contextlib import AsyncExitStack
-from urllib.parse import urlsplit
 
 import pytest
 from kits.fault_proxy import fault_proxy
+from kits.ports import port_to_keep
 from kits.tickers import Reader, ticking
 
 from coag.mcp import StreamableHttpServerParams
 from coag.situated import McpToolConnection, serve_http
 
+pytestmark = pytest.mark.timeout(120)
 SIGNALS = 1000
 
 
@@ -30,7 +30,11 @@ SIGNALS = 1000
 async def test_no_signal_is_lost_when_the_connection_breaks(
     delay: float, seconds: float, cuts: tuple[float, ...]
 ) -> None:
-    async with asyncio.timeout(30), serve_http(ticking()) as address, fault_proxy(address) as proxy:
+    async with (
+        asyncio.timeout(100),
+        serve_http(ticking()) as address,
+        fault_proxy(address) as proxy,
+    ):
         connection = McpToolConnection(StreamableHttpServerParams(url=proxy.address), "there")
         reader = Reader(connection)
         proxy.get_delay = delay
@@ -45,9 +49,8 @@ async def test_no_signal_is_lost_when_the_connection_breaks(
 
 async def test_a_server_that_is_started_again_is_found_and_watched_again() -> None:
     workspace = ticking()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    async with asyncio.timeout(30), AsyncExitStack() as first:
+    port = port_to_keep()
+    async with asyncio.timeout(100), AsyncExitStack() as first:
         address = await first.enter_async_context(serve_http(workspace, port=port))
         connection = McpToolConnection(StreamableHttpServerParams(url=address), "there")
         reader = Reader(connection, seconds=30)  # only hints have it read
@@ -55,7 +58,7 @@ async def test_a_server_that_is_started_again_is_found_and_watched_again() -> No
         await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "first")
         await reader.until(SIGNALS // 2)
         await first.aclose()
-        async with serve_http(workspace, port=urlsplit(address).port or 0):
+        async with serve_http(workspace, port=port):
             await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "second")
             await reader.until(SIGNALS)
             assert reader.numbers == list(range(1, SIGNALS + 1))
@@ -65,7 +68,11 @@ async def test_a_server_that_is_started_again_is_found_and_watched_again() -> No
 
 async def test_a_stream_that_breaks_for_good_is_replaced_without_any_call() -> None:
     workspace = ticking()
-    async with asyncio.timeout(30), serve_http(workspace) as address, fault_proxy(address) as proxy:
+    async with (
+        asyncio.timeout(100),
+        serve_http(workspace) as address,
+        fault_proxy(address) as proxy,
+    ):
         connection = McpToolConnection(StreamableHttpServerParams(url=proxy.address), "there")
         reader = Reader(connection, seconds=30)  # only hints have it read
         await connection.focus({"ticker"})
@@ -76,7 +83,11 @@ async def test_a_stream_that_breaks_for_good_is_replaced_without_any_call() -> N
 
 
 async def test_a_subscriber_that_reads_nothing_holds_nobody_up() -> None:
-    async with asyncio.timeout(30), serve_http(ticking()) as address, fault_proxy(address) as proxy:
+    async with (
+        asyncio.timeout(100),
+        serve_http(ticking()) as address,
+        fault_proxy(address) as proxy,
+    ):
         slow = McpToolConnection(StreamableHttpServerParams(url=proxy.address), "slow")
         fast = McpToolConnection(StreamableHttpServerParams(url=address), "fast")
         reader = Reader(fast, seconds=30)
