@@ -9,6 +9,7 @@ has imported everything, so that a kill costs no start of Python.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import random
@@ -22,7 +23,7 @@ from typing import Any
 from kits.kettles import GOAL, Decision, Kettle, cook, minded
 from kits.killing import die, ended, fork
 
-from coag.mcp import StreamableHttpServerParams
+from coag.mcp import StreamableHttpServerParams, sdk
 from coag.proof import examine
 from coag.situated import (
     Acknowledgement,
@@ -33,6 +34,7 @@ from coag.situated import (
     internal_operation,
     serve_http,
 )
+from coag.store import WordLlamaEmbedder
 from coag.tracing import RunFolder
 
 WHEN = ("before", "after", "waiting", "any")
@@ -40,11 +42,14 @@ WHEN = ("before", "after", "waiting", "any")
 LONGEST = 1.0
 """Seconds after which an agent is killed at the latest."""
 _BOIL_SECONDS = 0.3
-_PATIENCE = 20.0
+_PATIENCE = 50.0
 
 
 class SelfBoiling(Kettle):
     """Boils water."""
+
+    killed: Path | None = None
+    """If given, the water does not boil before this file is there."""
 
     def switched(self) -> None:
         self.heat_up()
@@ -53,6 +58,8 @@ class SelfBoiling(Kettle):
     async def heat_up(self) -> None:
         """What the water does by itself."""
         await self.sleep(_BOIL_SECONDS)
+        while self.killed is not None and not self.killed.exists():
+            await self.sleep(0.01)
         self.boil()
 
 
@@ -83,10 +90,11 @@ class DeadlyConnection(McpToolConnection):
         return answer
 
 
-async def serve(folder: Path) -> None:
+async def serve(folder: Path, killed: Path | None) -> None:
     """The kitchen, until it is killed; how often the kettle was switched on is in a file."""
     workspace = Workspace()
     kettle = SelfBoiling("kettle")
+    kettle.killed = killed
     workspace.add(kettle)
     workspace.subscribe(lambda _: write(folder / "starts", str(kettle.starts)))
     async with serve_http(workspace) as address:
@@ -119,7 +127,9 @@ async def live(folder: Path, address: str, when: str) -> None:
 def killed(folder: Path, source: random.Random, only: str) -> dict[str, Any]:
     """One kitchen whose agent is killed once or more, and then left alone."""
     folder.mkdir(parents=True)
-    kitchen = fork(folder, serve(folder))
+    # Else an agent that is slow would find that the water has boiled, and never wait.
+    dead = folder / "killed"
+    kitchen = fork(folder, serve(folder, dead if only == "waiting" else None))
     try:
         until = time.monotonic() + _PATIENCE
         while not (folder / "address").exists() and time.monotonic() < until:
@@ -129,6 +139,7 @@ def killed(folder: Path, source: random.Random, only: str) -> dict[str, Any]:
             when = only or source.choice(WHEN)
             seconds = source.uniform(0, LONGEST) if when == "any" else _PATIENCE
             kills += not ended(fork(folder, live(folder, address, when)), seconds)
+            dead.touch()
             time.sleep(source.choice((0.0, 1.5 * _BOIL_SECONDS)))  # it may boil meanwhile
         done = ended(fork(folder, live(folder, address, "")), _PATIENCE)
     finally:
@@ -149,6 +160,9 @@ def killed(folder: Path, source: random.Random, only: str) -> dict[str, Any]:
 def main(folder: str, kills: int, seed: int, *only: str) -> None:
     """Kills as often as is asked, in at most twice as many kitchens, or once at each instant."""
     source, count = random.Random(seed), 0
+    sdk()  # what takes seconds is imported and read once
+    importlib.import_module("chromadb")
+    WordLlamaEmbedder().embed([GOAL])
     for name in only or map(str, range(2 * kills)):
         kitchen = killed(Path(folder) / name, source, name if only else "")
         print(json.dumps(kitchen), flush=True)  # noqa: T201
