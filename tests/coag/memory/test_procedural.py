@@ -264,6 +264,7 @@ def test_file_that_somebody_keeps_locked_is_reported(
         with pytest.raises(RecordStoreError, match="Another process has been writing"):
             add(memory, "Look left.")
         holder.kill()
+        holder.wait()  # until then it has the lock
     assert add(memory, "Look left.").reason == "learned"
 
 
