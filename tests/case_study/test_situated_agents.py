@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from case_study.situated import DemonstratorTable, compare_agents, run_demonstrator
+from case_study.situated import (
+    DemonstratorTable,
+    compare_agents,
+    make_water_hammer,
+    run_demonstrator,
+    water_hammer_truth,
+)
+from case_study.situated.agents import Player, play
+from case_study.situated.minds import operate_plant, scripted_mind
+from case_study.situated.water_hammer import WATER_HAMMER_GOAL
 from coag.errors import ConfigurationError
 from coag.proof import Violation, verify
+from coag.situated import VirtualClock, serve_http
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use `streamable_http_client`:DeprecationWarning")
 """AutoGen's McpWorkbench calls what mcp has deprecated."""
-CAREFUL, HASTY = "scripted:careful", "scripted:hasty"
+CAREFUL = "scripted:careful"
 FAST = 200.0
 
 
@@ -35,8 +46,17 @@ async def test_a_careful_mind_succeeds_whatever_its_agent_can_do(demonstrator: s
 
 
 async def test_a_mind_that_does_not_wait_locks_the_plant() -> None:
-    result = await run_demonstrator("water-hammer", "situated", HASTY)
+    plant = make_water_hammer(clock=VirtualClock())  # in which no pressure is built up meanwhile
+    mind = scripted_mind(partial(operate_plant, hasty=True))
+    async with serve_http(plant) as address:
+        goal = WATER_HAMMER_GOAL
+        player = Player(name="operator", goal=goal, model=mind, address=address, steps=50)
+        assert (
+            await play("situated", player) == "The system is locked out; the core cannot be saved."
+        )
 
+    result = water_hammer_truth(plant)
+    await plant.close()
     assert not result.success
     assert result.lockouts == 1
     assert "Water hammer" in result.reason

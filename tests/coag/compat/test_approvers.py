@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import re
+import select
 import socket
 import threading
 from collections.abc import Generator, Iterator
@@ -161,6 +162,7 @@ async def test_anything_else_at_the_console_denies_with_what_was_typed(
 
 async def test_what_was_typed_before_the_question_does_not_answer_it(seat: Seat) -> None:
     seat.types("yes\n")
+    assert select.select([seat.source], [], [], 10)[0], "the system has not passed it on"
     assert await seat.answers("no\n") == DELETE.deny("ann", "no")
 
 
