@@ -30,7 +30,6 @@ from coag.situated import (
 )
 from coag.situated.calls import calling
 
-pytestmark = pytest.mark.timeout(20)
 QUICK: dict[str, Any] = {"depth": "compact", "proposal": "native"}
 
 
@@ -289,7 +288,6 @@ async def test_goals_are_delegated_over_mcp_and_come_in_no_circle_there_either()
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 async def test_goals_that_another_worker_ends_say_so_too(tmp_path: Path) -> None:
     if (programs := postgres_programs()) is None:
         pytest.skip("no initdb and pg_ctl on this machine")

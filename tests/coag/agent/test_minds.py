@@ -42,7 +42,6 @@ from coag.situated import (
 from coag.store import HashEmbedder, InMemoryStore
 from coag.tracing import RunFolder, read_trace
 
-pytestmark = pytest.mark.timeout(20)
 WAIT = ("wait_for_signal", {"tool": "kettle", "signal": "kettle.boiled"})
 MOUNT: Decision = ("mount_manual", {"tool": "kettle"})
 PLAN = "Switch on; wait; answer."

@@ -39,7 +39,6 @@ from coag.situated import (
 )
 from coag.tracing import read_run, read_trace
 
-pytestmark = pytest.mark.timeout(20)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = SignalGoal(
     name="tea", on=OnSignal(tool="kettle", name="kettle.ordered"), goal="Serve tea: {data}"

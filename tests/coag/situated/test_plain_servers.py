@@ -149,7 +149,7 @@ async def test_an_update_of_a_resource_is_a_hint(heating: Heated) -> None:
     await connection.focus({"heating"})
     offer.degrees = 30.0
     serving.updated("heating://room/1")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while await hints.get() != "heating":
             pass
     await connection.focus(frozenset())
