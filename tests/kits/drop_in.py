@@ -40,6 +40,8 @@ from .planned import PlannedModel
 ResultT = TypeVar("ResultT")
 PROMPT = 3.0
 """Seconds within which a cancelled agent must be ready."""
+_SOON = 50.0
+"""Seconds after which something hangs, and is not just slow."""
 WAYS: tuple[dict[str, Any], ...] = (
     {"proposal": "native", "depth": "full"},
     {"proposal": "native", "depth": "compact"},
@@ -152,14 +154,14 @@ class ListedMemory(Memory):
 # ---- running ----
 
 
-async def within(awaited: Awaitable[ResultT], seconds: float = 10.0, what: str = "it") -> ResultT:
+async def within(awaited: Awaitable[ResultT], what: str = "it") -> ResultT:
     """What comes of it; a hang is a failure, not a time-out of the whole session."""
     task = asyncio.ensure_future(awaited)
-    done, _ = await asyncio.wait({task}, timeout=seconds)
+    done, _ = await asyncio.wait({task}, timeout=_SOON)
     if not done:
         task.cancel()
         await asyncio.wait({task}, timeout=1)
-        raise AssertionError(f"{what} did not end within {seconds:g} s.")
+        raise AssertionError(f"{what} did not end within {_SOON:g} s.")
     return task.result()
 
 
@@ -211,9 +213,9 @@ def form_of(message: Any) -> Any:
     return cast("Any", message).content
 
 
-async def run(agent: Any, task: Any = "Go on.", seconds: float = 10.0) -> TaskResult:
+async def run(agent: Any, task: Any = "Go on.") -> TaskResult:
     """The result of a run, whose answer is legal."""
-    result = await within(agent.run(task=task), seconds, "the run")
+    result = await within(agent.run(task=task), "the run")
     check_answer(result.messages[-1], agent)
     return result
 
