@@ -13,9 +13,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self
 
+from coag._util.sockets import reserved_port
 from coag.errors import ConfigurationError
 
-from .runtime import LOOPBACK, free_port
+from .runtime import LOOPBACK
 
 _READY_WITHIN = 60.0
 """Seconds; a worker imports chromadb and the modules of its factories."""
@@ -117,12 +118,12 @@ class Processes:
         """Starts the host and, if wanted, a Chroma server."""
         host = await self._spawn("host", [*_PROGRAM, "host", "--port", "0"])
         if chroma:
-            port = free_port()
             beside = Path(sys.executable).parent / "chroma"
             command = str(beside) if beside.exists() else shutil.which("chroma") or "chroma"
             records = ["--path", str(self.folder / "records")]
-            where = ["run", "--host", LOOPBACK, "--port", str(port), *records]
-            await (await self._spawn("chroma", [command, *where])).until_ready(port)
+            with reserved_port(LOOPBACK) as port:
+                where = ["run", "--host", LOOPBACK, "--port", str(port), *records]
+                await (await self._spawn("chroma", [command, *where])).until_ready(port)
             self.memory = self._options["memory"] = f"http://{LOOPBACK}:{port}"
         self.address = (await host.until_ready()).rpartition(" ")[2]
 

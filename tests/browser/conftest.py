@@ -15,7 +15,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from kits.browsing import Axe, PageAt, Scheme, Shot
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
@@ -32,7 +39,8 @@ FLAGS = (
 )
 HERE = frozenset({"127.0.0.1", "localhost", "::1"})
 INSIDE = frozenset({"data", "blob", "about", "file"})
-PATIENCE = 10_000
+PATIENCE = 50_000
+"""Milliseconds within which what is expected has to come, also on a busy machine."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,6 +57,7 @@ def chromium() -> Iterator[Browser]:
         pytest.skip("no Chromium here: install chromium, or name one in COAG_CHROMIUM")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=list(FLAGS))
+        expect.set_options(timeout=PATIENCE)
         yield browser
         browser.close()
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -15,6 +14,7 @@ from kits.gallery import Gallery, gallery
 from kits.tracked import AT, heard, snapshot, thought
 from playwright.sync_api import Page, expect
 
+from coag._util.sockets import reserved_port
 from coag.inspector import Inspector, write_report
 from coag.schema import Redactor, TraceRecord, TurnEnd, TurnStart
 from coag.tracing import RunFolder, RunInfo, list_runs, open_trace
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.broken_trace("some of its runs are made up, one is forged"),
 ]
 
-PATIENCE = httpx.Timeout(30)
+PATIENCE = httpx.Timeout(60)
 VIEWS = {
     "runs": "/",
     "no-run-like-that": "/?query=nobody",
@@ -374,7 +374,7 @@ def test_a_run_is_followed_row_by_row_until_it_ends(
             expect(page.locator(".timeline > .cycle").last).to_contain_text("done")
             write(TurnEnd(at=AT, turn=1, cycle=5, reason="respond", response="Done."))
         expect(page.get_by_role("status")).not_to_have_text("live")
-        expect(page.get_by_role("status")).to_have_text("the run has ended", timeout=30_000)
+        expect(page.get_by_role("status")).to_have_text("the run has ended")
         expect(page.locator("#summary")).to_contain_text("records")
         assert page.evaluate("window.sameDocument")
         assert page.get_by_text("Recipe").or_(page.get_by_text("Built by hand")).first.is_visible()
@@ -382,11 +382,9 @@ def test_a_run_is_followed_row_by_row_until_it_ends(
 
 
 def test_a_connection_that_is_lost_is_told_and_found_again(page_at: PageAt, tmp_path: Path) -> None:
-    with recorded(tmp_path, "going-on") as write:
+    with reserved_port() as port, recorded(tmp_path, "going-on") as write:
         write(TurnStart(at=AT, turn=1, cycle=0), heard("Clean up!"), *_cycle(1))
-        with Inspector(tmp_path) as inspector:
-            port = urlsplit(inspector.url).port
-            assert port is not None
+        with Inspector(tmp_path, port=port) as inspector:
             page = page_at(expected=("ERR_", "net::", "event-stream"))
             opened(page, f"{inspector.url}/runs/going-on")
             expect(page.get_by_role("status")).to_have_text("live")

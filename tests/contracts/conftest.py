@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kits.chroma_servers import ChromaServer
+from kits.chroma_servers import ChromaServer, running_chroma
 
 from coag.store import ChromaStore, Embedder, HashEmbedder, InMemoryStore, RecordStore
 
@@ -17,19 +17,15 @@ StoreMaker = Callable[[Embedder], Awaitable[RecordStore]]
 @pytest.fixture(scope="session")
 def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with a folder of its own."""
-    made = ChromaServer(tmp_path_factory.mktemp("chroma-server"))
-    made.start()
-    yield made.address
-    made.kill()
+    with running_chroma(tmp_path_factory.mktemp("chroma-server")) as made:
+        yield made.address
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ChromaServer]:
     """A server for one test."""
-    made = ChromaServer(tmp_path)
-    made.start()
-    yield made
-    made.kill()
+    with running_chroma(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture(params=["memory", "folder", pytest.param("server", marks=pytest.mark.slow)])

@@ -74,12 +74,11 @@ async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_the_retry_com
     await store.close()
 
 
-@pytest.mark.timeout(30)
 async def test_no_thread_waits_for_ever_for_a_server_that_hangs(server: ChromaServer) -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    store = ChromaStore(server.address, HashEmbedder(), timeout=2)
+    store, late = (ChromaStore(server.address, HashEmbedder(), timeout=2) for _ in range(2))
+    store.timeout = late.timeout = 60  # that of all requests of a call; one has two seconds
     await store.add([remembered("before")])
-    late = ChromaStore(server.address, HashEmbedder(), timeout=1)
     server.hang()
     for one in (store, late):
         with pytest.raises(RecordStoreError, match=r"Chroma at http:.*(did not answer|timed out)"):

@@ -8,19 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from coag._util.sockets import reserved_port
 
 
 class ChromaServer:
     """A real Chroma server on the loopback that can be killed and started again at its place."""
 
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+    def __init__(self, folder: Path, port: int) -> None:
+        self._port = port
         self.address = f"http://127.0.0.1:{self._port}"
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,3 +59,15 @@ class ChromaServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+@contextmanager
+def running_chroma(folder: Path) -> Generator[ChromaServer]:
+    """A server that has started, on a port of its own until the end."""
+    with reserved_port() as port:
+        server = ChromaServer(folder, port)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,6 +17,7 @@ import anyio
 from kits.mcp_server import build
 from mcp.shared.memory import create_client_server_memory_streams
 
+from coag._util.sockets import reserved_port
 from coag.compat.mcp import (
     McpLimits,
     McpToolResult,
@@ -99,9 +100,14 @@ class HttpServer:
 
 @contextmanager
 def over_http(port: int = 0) -> Generator[HttpServer]:
-    """Runs the server over HTTP on a port of this machine; 0 takes a free one."""
-    command = [sys.executable, SCRIPT, "--http", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    """Runs the server over HTTP on a port of this machine.
+
+    0 takes a free one, which nobody else is given to the end, also where the server is killed.
+    """
+    with ExitStack() as stack:
+        port = port or stack.enter_context(reserved_port())
+        command = [sys.executable, SCRIPT, "--http", str(port)]
+        process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         assert process.stdout is not None
         try:
             yield HttpServer(process, int(process.stdout.readline()))

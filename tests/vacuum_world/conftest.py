@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from coag._util.sockets import reserved_port
 from vacuum_world.server import WorldServer
 from vacuum_world.world import (
     STILL,
@@ -68,8 +69,11 @@ def _still() -> WorldState:
 
 @pytest.fixture
 def served() -> Iterator[WorldServer]:
-    """A still world behind HTTP: dirt on (0,1) and (1,0), an obstacle on (2,0), a gadget."""
-    with WorldServer(_still()) as server:
+    """A still world behind HTTP: dirt on (0,1) and (1,0), an obstacle on (2,0), a gadget.
+
+    Nobody else is found at its address, also where it was stopped.
+    """
+    with reserved_port() as port, WorldServer(_still(), port=port) as server:
         yield server
 
 

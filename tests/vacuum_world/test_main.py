@@ -41,7 +41,7 @@ def serving(
 
 
 def call(url: str, method: str, path: str, headers: dict[str, str], **more: object) -> bytes:
-    with httpx.Client(base_url=url, trust_env=False) as client:
+    with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
         response = client.request(method, path, headers=headers, json=more or None)
         assert response.is_success, response.text
         return response.content
@@ -59,7 +59,7 @@ def test_a_killed_world_comes_back_as_it_was(tmp_path: Path) -> None:
             call(url, "POST", "/api/agent/move", action, direction=direction)
         before = call(url, "GET", "/api/world", CONTROL)
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(30)
     with serving(*options, "--scenario", "evolution") as (url, _):
         assert call(url, "GET", "/api/world", CONTROL) == before
         call(url, "POST", "/api/env/clean", robot | {"X-Action-Id": "a-2"})
@@ -85,14 +85,14 @@ def test_the_token_printed_at_the_first_start_stays_in_force(tmp_path: Path) -> 
 def test_an_interrupt_ends_it_at_once_even_while_somebody_watches() -> None:
     with (
         serving("--scenario", "sudden-wall", "--seed", "4") as (url, process),
-        httpx.stream("GET", f"{url}/api/events", trust_env=False) as response,
+        httpx.stream("GET", f"{url}/api/events", trust_env=False, timeout=30) as response,
     ):
         lines = response.iter_lines()
         assert next(lines).startswith("id:")
         process.send_signal(signal.SIGINT)
         with suppress(httpx.RemoteProtocolError):  # it may end in mid-stream
             assert all("Traceback" not in line for line in lines)
-        process.wait(10)
+        process.wait(30)
 
 
 def test_an_unknown_scenario_is_answered_with_those_that_exist() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kits.collector import running_collector
 
+from coag._util.sockets import reserved_port
 from coag.tracing import RunFolder
 
 Say = Callable[..., Any]
@@ -55,9 +56,8 @@ def test_all_runs_of_a_folder_are_sent_plain_ones_too(
 
 @pytest.mark.usefixtures("coag_run")
 def test_a_collector_that_does_not_answer_is_a_sentence(say: Say) -> None:
-    with running_collector() as collector:
-        url = collector.url
-    result = say("otel", "latest", "--endpoint", url)
+    with reserved_port() as port:
+        result = say("otel", "latest", "--endpoint", f"http://127.0.0.1:{port}")
     assert result.code == 2
     assert "No collector answers at" in result.err
     assert result.err.count("\n") == 1

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from coag._util.sockets import reserved_port
 from coag.serving import SafeHeaders, Served, allowed_hosts, listen, url_of
 from coag.serving.server import PAGE_POLICY
 
@@ -29,14 +30,15 @@ def _app() -> Starlette:
 
 def test_an_application_answers_until_it_is_stopped() -> None:
     closed = threading.Event()
-    served = Served(_app(), "127.0.0.1", 0, closing=closed.set)
-    assert httpx.get(served.address).text == "hello"
+    with reserved_port() as port:  # where nobody else answers afterwards
+        served = Served(_app(), "127.0.0.1", port, closing=closed.set)
+        assert httpx.get(served.address).text == "hello"
 
-    served.stop()
+        served.stop()
 
-    assert closed.is_set()
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(served.address)
+        assert closed.is_set()
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(served.address)
 
 
 def test_every_answer_carries_the_policy_unless_it_has_its_own() -> None:

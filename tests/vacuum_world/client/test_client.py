@@ -113,7 +113,7 @@ async def test_an_answer_that_does_not_come_in_time_may_have_happened() -> None:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    async with server, WorldClient(url, "r1", "token", timeout=0.05) as client:
+    async with server, WorldClient(url, "r1", "token", timeout=1.5) as client:
         with pytest.raises(OutcomeUnknownError, match="ReadTimeout"):
             await client.clean()
         done.set()

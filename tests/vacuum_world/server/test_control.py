@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from coag._util.sockets import reserved_port
 from vacuum_world.errors import ControlTokenError, StateFileError
-from vacuum_world.server import WorldServer
+from vacuum_world.server import WorldServer, running
 from vacuum_world.world import WorldState, create_world
 
 
@@ -107,6 +110,21 @@ def test_a_control_token_that_is_easily_guessed_or_garbled_is_refused(token: str
         WorldServer(create_world(0), control_token=token)
 
 
+@pytest.fixture
+def free_ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whoever takes a free port takes one that nobody else is given, each time another."""
+    listen = running.listen
+    with reserved_port() as one, reserved_port() as other:
+        ports = iter((one, other))
+
+        def taken(host: str, port: int) -> socket.socket:
+            return listen(host, port or next(ports))
+
+        monkeypatch.setattr(running, "listen", taken)
+        yield
+
+
+@pytest.mark.usefixtures("free_ports")
 def test_a_stopped_world_can_be_started_again_where_it_was() -> None:
     server = WorldServer(create_world(0))
     with server:

@@ -73,7 +73,7 @@ async def test_a_client_outlasts_a_pause_that_is_longer_than_its_patience(
     served: WorldServer,
 ) -> None:
     async with (
-        await WorldClient.join(served.url, "ann", timeout=0.5) as ann,
+        await WorldClient.join(served.url, "ann", timeout=1.9) as ann,  # below 2 it waits for none
         WorldControl(served.url, served.control_token) as control,
     ):
         await control.change_pace(paused=True)
