@@ -12,8 +12,12 @@ from kits.remote_agents import Puppet
 from coag.distributed import AgentPlace, RemoteConnection, RemoteLimits, connect, worker
 from coag.distributed.protocol import BeginTurn, FollowTurn, TurnProgress
 
-BRISK = RemoteLimits(patience=3.0, resend=0.5, poll=0.1, cancel=0.6)
-"""Waits that are short enough for tests and long enough for a busy machine."""
+BRISK = RemoteLimits(patience=50.0, resend=0.5, poll=0.1, cancel=0.6)
+"""A worker's: short where something is waited for in vain, long where it comes."""
+TRUSTING = BRISK.model_copy(update={"cancel": 50.0})
+"""A client's, whose worker is never gone."""
+HASTY = RemoteLimits(patience=0.6, resend=0.2, poll=0.1)
+"""Of a client that is connected already, and that nobody will answer."""
 
 
 class Stage:
@@ -46,7 +50,7 @@ class Stage:
         await own.enter_async_context(worker(self.address, agents, limits=limits, **given))
         return own
 
-    async def connect(self, limits: RemoteLimits = BRISK) -> RemoteConnection:
+    async def connect(self, limits: RemoteLimits = TRUSTING) -> RemoteConnection:
         """Connects a client."""
         return await self.stack.enter_async_context(connect(self.address, limits=limits))
 

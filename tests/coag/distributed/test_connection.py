@@ -10,7 +10,7 @@ import pytest
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import AgentId, CancellationToken, SingleThreadedAgentRuntime, TopicId
 from kits.remote_agents import Puppet, Yielded
-from kits.remote_stage import BRISK, Stage, to_the_end
+from kits.remote_stage import BRISK, HASTY, Stage, to_the_end
 from pydantic import ValidationError
 
 from coag.distributed import (
@@ -162,8 +162,9 @@ async def test_answers_that_are_lost_or_come_twice_change_nothing(stage: Stage) 
 
 
 async def test_nobody_there_is_an_error_in_time(stage: Stage) -> None:
-    remote = await stage.connect(RemoteLimits(patience=0.5, resend=0.2, poll=0.1))
-    with pytest.raises(RemoteAgentError, match=r"no sign of life for 0\.5 s.*serves 'ghost'"):
+    remote = await stage.connect()
+    remote.limits = HASTY
+    with pytest.raises(RemoteAgentError, match=r"no sign of life for 0\.6 s.*serves 'ghost'"):
         await remote.agent("ghost")
 
 

@@ -6,13 +6,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 from kits.remote_agents import Puppet
-from kits.remote_stage import BRISK, Stage
+from kits.remote_stage import BRISK, HASTY, TRUSTING, Stage
 
-from coag.distributed import RemoteLimits, connect, host, worker
-from coag.distributed.runtime import free_port
+from coag._util.sockets import reserved_port
+from coag.distributed import connect, host, worker
 from coag.errors import ConfigurationError, RemoteAgentError
-
-HASTY = RemoteLimits(patience=0.6, resend=0.2, poll=0.1)
 
 
 async def test_a_port_that_is_taken_is_named(capfd: pytest.CaptureFixture[str]) -> None:
@@ -24,11 +22,12 @@ async def test_a_port_that_is_taken_is_named(capfd: pytest.CaptureFixture[str]) 
 
 
 async def test_no_host_is_an_error_that_says_how_to_start_one() -> None:
-    address = f"127.0.0.1:{free_port()}"
-    with pytest.raises(RemoteAgentError, match=r"python -m coag\.distributed host"):
-        await connect(address, limits=HASTY).__aenter__()
-    with pytest.raises(RemoteAgentError, match="no host answers"):
-        await worker(address, {"puppet": lambda place: Puppet()}, limits=HASTY).__aenter__()
+    with reserved_port() as port:
+        address = f"127.0.0.1:{port}"
+        with pytest.raises(RemoteAgentError, match=r"python -m coag\.distributed host"):
+            await connect(address, limits=HASTY).__aenter__()
+        with pytest.raises(RemoteAgentError, match="no host answers"):
+            await worker(address, {"puppet": lambda place: Puppet()}, limits=HASTY).__aenter__()
 
 
 async def test_without_grpc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +41,7 @@ async def test_without_grpc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 async def test_a_type_that_another_worker_serves_is_refused(stage: Stage) -> None:
     await stage.serve()
     with pytest.raises(ConfigurationError, match="puppet already registered"):
-        await stage.serve(limits=HASTY)
+        await stage.serve(limits=BRISK.model_copy(update={"patience": 3.0}))
 
 
 async def test_a_type_is_taken_over_as_soon_as_its_worker_is_gone(stage: Stage) -> None:
@@ -85,11 +84,12 @@ async def test_a_worker_that_ends_closes_its_agents_and_ends_their_turns(stage: 
 
 async def test_a_host_that_goes_away_is_noticed_and_everything_still_ends() -> None:
     async with AsyncExitStack() as hosting, AsyncExitStack() as others:
-        address = await hosting.enter_async_context(host(limits=HASTY))
-        serving = worker(address, {"puppet": lambda place: Puppet()}, limits=HASTY)
+        address = await hosting.enter_async_context(host(limits=BRISK))
+        serving = worker(address, {"puppet": lambda place: Puppet()}, limits=BRISK)
         connection = await others.enter_async_context(serving)
-        remote = await others.enter_async_context(connect(address, limits=HASTY))
+        remote = await others.enter_async_context(connect(address, limits=TRUSTING))
         agent = await remote.agent("puppet")
+        connection.limits = remote.limits = HASTY
         watching = asyncio.create_task(connection.wait_until_lost())
         await hosting.aclose()
         await watching

@@ -15,7 +15,7 @@ from coag.distributed import Processes, RemoteChatAgent, RemoteLimits, connect, 
 from coag.errors import ConfigurationError, RemoteAgentError
 
 TESTS = Path(__file__).parents[2]
-BRIEF = RemoteLimits(patience=4.0, resend=0.5, poll=0.2)
+BRIEF = RemoteLimits(patience=10.0, resend=0.5, poll=0.2)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_a_killed_worker_that_nobody_replaces_ends_the_turn_in_an_error(
         agent = await remote.agent("carrier")
         turn = await begin_to_carry(agent, world_of(running))
         await running.kill("carrier")
-        with pytest.raises(RemoteAgentError, match="no sign of life for 4 s") as caught:
+        with pytest.raises(RemoteAgentError, match="no sign of life for 10 s") as caught:
             await turn
     assert (caught.value.kind, caught.value.agent) == ("unreachable", "carrier/default")
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import typer
+from kits.remote_stage import BRISK, HASTY
 from typer.testing import CliRunner
 
-from coag.distributed import RemoteLimits, connect, host, processes, worker
+from coag.distributed import RemoteConnection, host, processes, worker
 from coag.distributed.__main__ import (
     _run,  # pyright: ignore[reportPrivateUsage]
     _serve,  # pyright: ignore[reportPrivateUsage]
@@ -61,18 +63,24 @@ async def test_a_host_says_when_it_is_ready_and_ends_on_a_signal(number: signal.
 
 
 def test_a_worker_whose_host_is_gone_ends_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    hasty = RemoteLimits(patience=0.6, resend=0.2, poll=0.1)
-    agents = {"puppet": "kits.remote_agents:puppet"}
+    there = asyncio.Event()
+
+    @asynccontextmanager
+    async def serving(address: str) -> AsyncGenerator[RemoteConnection]:
+        """A worker that is soon impatient, once it serves."""
+        agents = {"puppet": "kits.remote_agents:puppet"}
+        async with worker(address, agents, limits=BRISK) as connection:
+            await connection.agent("puppet")
+            connection.limits = HASTY
+            there.set()
+            yield connection
 
     async def work_until_the_host_is_gone() -> None:
         async with AsyncExitStack() as hosting:
-            address = await hosting.enter_async_context(host(limits=hasty))
-            serving = worker(address, agents, limits=hasty)
-            working = asyncio.create_task(
-                _serve(serving, f"serving puppet by way of {address}", address)
-            )
-            async with connect(address, limits=hasty) as remote:
-                await remote.agent("puppet")
+            address = await hosting.enter_async_context(host(limits=BRISK))
+            what = f"serving puppet by way of {address}"
+            working = asyncio.create_task(_serve(serving(address), what, address))
+            await there.wait()
             await hosting.aclose()
             await working
 

@@ -167,25 +167,26 @@ async def test_what_takes_longer_than_patience_is_done_once_and_waited_for(stage
             await go.wait()
 
     async def slowly(place: AgentPlace) -> Puppet:
-        await go.wait()
+        if place.key == "late":
+            await go.wait()
         return stage.make(place)
 
     stage.next = Slow
-    limits = BRISK.model_copy(update={"poll": 0.1, "resend": 0.2, "patience": 0.4})
-    async with worker(stage.address, {"puppet": slowly}, limits=limits):
-        remote = await stage.connect(limits)
-        made = asyncio.create_task(remote.agent("puppet"))
-        _, waiting = await asyncio.wait([made], timeout=2 * limits.patience)
-        assert waiting
-        go.set()
-        agent = await made
-        go.clear()
+    limits = BRISK.model_copy(update={"patience": 2.5})  # many times as long as a worker's `poll`
+    async with worker(stage.address, {"puppet": slowly}, limits=BRISK):
+        remote = await stage.connect()
+        agent = await remote.agent("puppet")
+        remote.limits = limits
+        late = asyncio.create_task(remote.agent("puppet", key="late"))
         reset = asyncio.create_task(agent.on_reset(CancellationToken()))
-        _, waiting = await asyncio.wait([reset], timeout=2 * limits.patience)
-        assert waiting
+        done, _ = await asyncio.wait([late, reset], timeout=1.25 * limits.patience)
+        assert done == set()
         go.set()
-        await reset
-    assert stage.puppet.done == ["reset", "close"]
+        await asyncio.gather(late, reset)
+    assert {key: one.done for key, one in stage.puppets.items()} == {
+        "default": ["reset", "close"],
+        "late": ["close"],
+    }
 
 
 async def test_close_closes_the_agent_once_and_the_next_turn_makes_another(
