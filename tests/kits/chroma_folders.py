@@ -32,5 +32,5 @@ class SlowEmbedder(HashEmbedder):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `HashEmbedder.embed`."""
         self.started.set()
-        self.go_on.wait(20)
+        assert self.go_on.wait(100)
         return super().embed(texts)

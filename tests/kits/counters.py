@@ -36,24 +36,27 @@ class Served(CoagContext[Counter]):
 
 
 class Till:
-    """A counter at which people log in one after the other; every look brings a new token."""
+    """A counter at which people log in one after the other; every look brings a new token.
+
+    Its tools take no thread, for which a busy machine might need longer than a call may take.
+    """
 
     def __init__(self) -> None:
         self.customer: str | None = None
         self.looks = 0
 
     def tools(self) -> list[Any]:
-        def log_in(customer: str) -> dict[str, Any]:
+        async def log_in(customer: str) -> dict[str, Any]:
             """Logs a customer in."""
             self.customer = customer
             return {"customer": customer}
 
-        def log_out() -> dict[str, Any]:
+        async def log_out() -> dict[str, Any]:
             """Logs out whoever is in."""
             self.customer = None
             return {"customer": None}
 
-        def look_up() -> str:
+        async def look_up() -> str:
             """Tells what is known of whoever is logged in."""
             self.looks += 1
             return f"The order is T-{self.customer or 'nobody'}-{self.looks}."

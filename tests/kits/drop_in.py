@@ -167,11 +167,10 @@ async def within(awaited: Awaitable[ResultT], what: str = "it") -> ResultT:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Waits until it holds."""
-    for _ in range(100_000):
-        if condition():
-            return
+    latest = time.monotonic() + 50
+    while not condition():
+        assert time.monotonic() < latest, "It never came to that."
         await asyncio.sleep(0)
-    raise AssertionError("It never came to that.")
 
 
 def text_message(text: str, source: str = "user") -> TextMessage:

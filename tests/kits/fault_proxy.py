@@ -64,6 +64,10 @@ class FaultProxy:
             writing.transport.abort()
             return
         ends = {writing, there[1]}
+        if not self._up.is_set():  # it was cut meanwhile
+            for end in ends:
+                end.transport.abort()
+            return
         self._writers |= ends
         try:
             await asyncio.gather(self._pump(reading, there[1]), self._answer(there[0], writing))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -101,12 +102,11 @@ class HeldSteps:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Gives others their turn until a condition holds."""
-    for _ in range(10_000):
-        if condition():
-            return
+    """Gives others their turn until a condition holds, threads and servers, too."""
+    latest = time.monotonic() + 50
+    while not condition():
+        assert time.monotonic() < latest, "what was waited for does not come"
         await asyncio.sleep(0)
-    raise AssertionError("what was waited for does not come")
 
 
 async def settled() -> None:

@@ -114,7 +114,7 @@ async def test_a_blocking_call_runs_in_a_thread_that_holds_nothing_up() -> None:
     with pytest.raises(ZeroDivisionError):
         await outcome_of(in_thread(lambda: 1 // 0, "t"))
     free = threading.Event()
-    future = in_thread(lambda: free.wait(5), "t")
+    future = in_thread(lambda: free.wait(50), "t")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(outcome_of(future), 0.01)
     free.set()

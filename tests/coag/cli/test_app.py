@@ -97,7 +97,18 @@ def piped(
 
 @pytest.mark.broken_trace("its run is made up")
 def test_a_command_whose_output_nobody_reads_ends_quietly(coag_run: RunFolder) -> None:
-    left = piped(coag_run.path.parent, "| exec 0<&-")
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = ["log", "--json", "--logs", str(coag_run.path.parent)]
+    left = subprocess.run(
+        [sys.executable, "-m", "coag", *words],
+        check=False,
+        cwd=ROOT,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writing)
     assert (left.returncode, left.stderr) == (1, "")
     closed = piped(coag_run.path.parent, ">&-")
     assert (closed.returncode, closed.stderr) == (0, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import io
 import json
 import os
@@ -227,6 +228,7 @@ class Terminal:
 
     def __init__(self, words: list[str]) -> None:
         self._leader, follower = pty.openpty()
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._unread = ""
         heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
         code = f"{heard}; from coag.cli import main; main({words!r})"
@@ -261,14 +263,14 @@ class Terminal:
                 break
             if not part:
                 break
-            self._unread += part.decode()
+            self._unread += self._decoder.decode(part)
         seen, found, self._unread = self._unread.partition(wanted)
         return seen + found
 
     def ends(self) -> tuple[int, str]:
         """Its exit code and the rest of what it shows."""
         rest = self.until("\0")
-        return self.process.wait(timeout=30), rest
+        return self.process.wait(timeout=50), rest
 
 
 def test_ctrl_d_leaves_cleanly(model_server: FakeServer) -> None:
@@ -295,7 +297,7 @@ def test_ctrl_c_leaves_cleanly_while_the_model_thinks(
     with Terminal(["chat", "--model", spec(model_server), "--logs", logs]) as terminal:
         terminal.until("> ")
         terminal.type(b"Hello.\n")
-        assert model_server.arrived.wait(timeout=30)
+        assert model_server.arrived.wait(timeout=50)
         terminal.process.send_signal(signal.SIGINT)
         code, rest = terminal.ends()
     assert code == 0

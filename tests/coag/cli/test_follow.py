@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
@@ -130,7 +131,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise KeyboardInterrupt
             remaining.pop(0)()
 
-        monkeypatch.setattr(_follow.time, "sleep", wait)
+        monkeypatch.setattr(_follow, "time", SimpleNamespace(sleep=wait))
 
     return act
 

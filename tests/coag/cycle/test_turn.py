@@ -182,18 +182,20 @@ async def test_cancelled_while_it_thinks_a_turn_leaves_a_whole_cycle(phase: Phas
 async def test_an_action_that_was_cancelled_has_a_receipt_and_is_perceived_as_unknown(
     late: bool,
 ) -> None:
-    reached = asyncio.Event()
+    reached, limit = asyncio.Event(), asyncio.timeout(None)
 
     async def dig() -> str:
-        """Digs for ever."""
+        """Digs for ever; the time that it may take is over as soon as it has begun."""
         reached.set()
+        if late:
+            limit.reschedule(0)
         await asyncio.Event().wait()
         return "never"
 
     mind = make_mind(script((("dig", "{}"),), (RESPOND,)), tools=[dig])
     if late:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
+            async with limit:
                 await mind.turn("Wave.")
     else:
         await cancel_when(mind, reached)

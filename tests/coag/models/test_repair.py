@@ -27,8 +27,8 @@ def test_an_object_is_repaired_and_nothing_else(text: str, value: object) -> Non
 
 @pytest.mark.parametrize("piece", [']{1"', ']{1","', ']{1"{"', '“]{1"'])
 def test_a_text_that_would_take_minutes_is_given_up_and_its_thread_ends(piece: str) -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     begun = time.monotonic()
     assert not repaired_object("{" + piece * 2_500)
-    assert time.monotonic() - begun < 5  # most of json-repair's versions take half a minute
-    assert threading.active_count() == before
+    assert time.monotonic() - begun < 20  # most of json-repair's versions take half a minute
+    assert set(threading.enumerate()) <= before

@@ -357,7 +357,7 @@ async def test_a_cancelled_call_waits_for_its_step_and_can_continue_later(
     before = await filled(tmp_path)
     embedder = SlowEmbedder(NEW.dimension)
     work = asyncio.create_task(reembed(tmp_path, embedder, batch=4))
-    await asyncio.to_thread(embedder.started.wait, 20)
+    await asyncio.to_thread(embedder.started.wait)
     work.cancel()
     await asyncio.sleep(0)
     assert not work.done()
