@@ -26,7 +26,7 @@ from .activities import (
     time_out_percept,
 )
 from .store import ActivityStore, Woken
-from .store_inboxes import Delivery
+from .store_inboxes import Delivery, InboxEntry
 
 
 class SchedulerStoppedError(CoagError):
@@ -139,6 +139,8 @@ class Transitions:
         self._store = store
         self._clock = clock
         self._listeners = listeners
+        self._seen: dict[str, int] = {}
+        """The numbers of the last entries that were found not to end the waits of the blocked."""
 
     def known(self, activity_id: str) -> Activity:
         """The activity as it is stored; `ValueError` where there is none with this id."""
@@ -170,7 +172,12 @@ class Transitions:
                 self.to(ActivityState.READY, activity)
                 return False
             self.to(ActivityState.BLOCKED, activity, wait)
+        self._see(activity.id, entries)
         return True
+
+    def _see(self, activity_id: str, entries: Sequence[InboxEntry]) -> None:
+        if entries:
+            self._seen[activity_id] = entries[-1].number
 
     def _is_over(self, waiter: str, wait: Wait) -> bool:
         """Whether the activity that is waited for has ended or never was; if so, delivers that."""
@@ -189,7 +196,9 @@ class Transitions:
         wait = self._store.wait_of(activity_id)
         if wait is None:
             return False
-        return any(ends_wait(wait, entry.percept) for entry in self._store.inbox(activity_id))
+        entries = self._store.inbox(activity_id, after=self._seen.get(activity_id, 0))
+        self._see(activity_id, entries)
+        return any(ends_wait(wait, entry.percept) for entry in entries)
 
     def wake(self, activity_ids: Sequence[str]) -> list[Woken]:
         """Makes those of these activities ready that are blocked, and this worker's."""
@@ -226,10 +235,13 @@ class Transitions:
             receivers = dict.fromkeys(filter(None, [activity.parent, *waiters]))
             self._store.deliver(None, None, [Delivery(one, said) for one in receivers])
             woken = self._store.wake(waiters, now)
+        self._seen.pop(activity.id, None)
         self._tell(woken)
         return over, woken
 
     def _tell(self, woken: Sequence[Woken]) -> None:
+        for one in woken:
+            self._seen.pop(one.activity, None)
         if self._listeners:
             for one in woken:
                 self._listeners.changed(self.known(one.activity))
