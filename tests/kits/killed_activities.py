@@ -31,6 +31,7 @@ from coag.situated import (
     ActivityEnd,
     ActivityMind,
     ActivityScheduler,
+    ActivityState,
     ActivityStore,
     EnhancedTool,
     McpToolConnection,
@@ -54,6 +55,8 @@ LEDGER = "made.txt"
 STORE = "activities.db"
 LEASE = 3.0
 """Seconds; long enough that a machine with much to do is not taken for dead."""
+BEGUN = "begun.txt"
+"""There once a step was begun."""
 TWICE = "twice.txt"
 """Activities that two workers had in a step at the same time."""
 
@@ -210,7 +213,14 @@ async def pursue(
     await perception.start()
     await scheduler.start()
     ended = asyncio.Event()
-    scheduler.watch(lambda activity: ended.set() if activity.over else None)
+
+    def look(activity: Activity) -> None:
+        if activity.over:
+            ended.set()
+        elif activity.state is ActivityState.RUNNING:
+            (folder / BEGUN).touch()
+
+    scheduler.watch(look)
     while scheduler.failure is None and (opens or store.find(*OPEN_STATES)):
         with store.together():
             for _ in range(opens - len(store.find(*OPEN_STATES))):

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kits.killed_activities import ORDERS, STORE, TWICE, made
+from kits.killed_activities import BEGUN, ORDERS, STORE, TWICE, made
 from kits.ports import port_to_keep
 
 from coag.situated import STORE_NAME, Activity, ActivityEnd, ActivityStore, is_database
@@ -52,12 +53,19 @@ class Stage:
         self._parent.communicate(timeout=50)
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Returns once it holds; the test's own time limit ends it otherwise."""
+    while not holds():
+        threading.Event().wait(0.02)
+
+
 def kill(folder: Path, kills: int, seed: int, kit: str = "kits.killed_activities") -> None:
     """Kills agent, server or both, and lets the last ones end what they began."""
     dice = random.Random(seed)
     stage = Stage(folder, kit=kit)
     stage.does("start server")
     stage.does("start agent 6")
+    wait_until((folder / BEGUN).exists)  # else there may be no activity in the end
     for _ in range(kills):
         threading.Event().wait(dice.random() * dice.choice([0.1, 0.4, 0.8]))
         whom = dice.choice([["agent"], ["agent"], ["server"], ["agent", "server"]])
@@ -111,6 +119,7 @@ def kill_workers(folder: Path, database: str, kills: int, seed: int) -> None:
     stage.does("start server")
     for one in workers:
         stage.does(f"start {one} 6")
+    wait_until(lambda: any(file.stat().st_size for file in folder.glob("*.lock")))
     for _ in range(kills):
         threading.Event().wait(dice.random() * dice.choice([0.1, 0.4, 0.8]))
         whom = dice.choice([["server"], *([one] for one in workers), workers[:2]])
