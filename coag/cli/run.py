@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -40,15 +41,19 @@ UntilDone = Annotated[
 ]
 
 
-async def run(agent: AgentFile, goal: Goals = None, until_done: UntilDone = False) -> None:
+def run(agent: AgentFile, goal: Goals = None, until_done: UntilDone = False) -> None:
     """Runs a situated agent until it is stopped.
 
     What it pursues is in its folder: start it again, and its activities continue. Ctrl-C or
     SIGTERM ends it: steps that run are finished first. `coag activities` shows and steers it
     meanwhile, from another terminal. Each activity that ends is printed as a line of JSON.
     """
-    situated, stopped = _loaded(agent), asyncio.Event()
-    loop = asyncio.get_running_loop()
+    # Loading imports the user's modules, which may run an event loop of their own.
+    asyncio.run(_run(_loaded(agent), goal or [], until_done=until_done))
+
+
+async def _run(agent: SituatedAgent, goals: Sequence[str], *, until_done: bool) -> None:
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stopped.set)
 
@@ -58,14 +63,14 @@ async def run(agent: AgentFile, goal: Goals = None, until_done: UntilDone = Fals
         say(cleaned(f"{activity.id}: {state}{waits}  {one_line(activity.goal, _SHORT)}"), DIM)
         if activity.over:
             write_json(activity.model_dump_json())
-        if until_done and not situated.open_activities():
+        if until_done and not agent.open_activities():
             stopped.set()
 
-    async with situated:
-        stop = situated.scheduler.watch(changed)
-        for text in goal or ():
-            situated.add_goal(text)
-        await _until(stopped, situated, until_done=until_done)
+    async with agent:
+        stop = agent.scheduler.watch(changed)
+        for text in goals:
+            agent.add_goal(text)
+        await _until(stopped, agent, until_done=until_done)
         stop()
         say("Stopping: steps that run are finished first.", DIM)
 

@@ -128,3 +128,15 @@ def test_a_file_that_holds_no_agent_is_an_error(
     result = say("run", str(path))
     assert result.code != 0
     assert problem in result.err
+
+
+def test_modules_that_an_agent_needs_may_run_a_loop_of_their_own_when_they_are_imported(
+    tmp_path: Path, say: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = "import asyncio\nasyncio.run(asyncio.sleep(0))\nraise ImportError('It ran its loop.')\n"
+    (tmp_path / "looping.py").write_text(done)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    path = tmp_path / "agent.json"
+    path.write_text('{"provider": "looping.Agent", "config": {}}')
+    with pytest.raises(ImportError, match="It ran its loop"):
+        say("run", str(path))
