@@ -31,8 +31,6 @@ from coag.schema import TokenUsage, Trust, Verdict
 from .constrained_workbench import ConstrainedWorkbench
 from .guard import correction_of
 
-_ASKED_AGAIN = 3
-"""How often a model is asked again in a row because its answer is forbidden."""
 _USER = "user"
 """Whose messages are the user's, as for a `CoagAgent`."""
 _CORRECTS = "rules"
@@ -139,7 +137,7 @@ class ConstrainedClient(WrappedClient):
         asked = replace(request, is_stream=False)
         given: list[CreateResult] = []
         verdict = Verdict.allow()
-        for _ in range(_ASKED_AGAIN + 1):
+        for _ in range(self._guard.asked_again + 1):
             result = await self._without_thought(await asked.send(self._client))
             given.append(result)
             if not isinstance(result.content, str):

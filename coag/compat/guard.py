@@ -75,6 +75,8 @@ class Guard(GuardedCalls):
 
     hears_answers = False
     """Whether answers are brought here to be judged; rules on them have no force without."""
+    asked_again = 3
+    """How often a model is asked again in a row because what it called or said is forbidden."""
     _known_at_most = _HEARD
 
     async def open(self) -> None:
@@ -177,7 +179,8 @@ class Guard(GuardedCalls):
             room -= len(one[1])
             if room >= 0 and one[1] not in kept:
                 lost.append(one)
-        await self.perceive(self._message(*one, Trust.USER) for one in reversed(lost))
+        if lost:
+            await self.perceive(self._message(*one, Trust.USER) for one in reversed(lost))
 
     def _heard_last(self, text: str) -> bool:
         """Whether this is what the user said last, as far as working memory holds it."""

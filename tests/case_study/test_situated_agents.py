@@ -21,11 +21,13 @@ from case_study.situated.minds import operate_plant, scripted_mind
 from case_study.situated.water_hammer import WATER_HAMMER_GOAL
 from coag.errors import ConfigurationError
 from coag.proof import Violation, verify
+from coag.schema import ExecutionOutcome
 from coag.situated import VirtualClock, serve_http
+from coag.tracing import RunFolder, read_trace
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use `streamable_http_client`:DeprecationWarning")
 """AutoGen's McpWorkbench calls what mcp has deprecated."""
-CAREFUL = "scripted:careful"
+CAREFUL, HASTY = "scripted:careful", "scripted:hasty"
 FAST = 200.0
 
 
@@ -60,6 +62,15 @@ async def test_a_mind_that_does_not_wait_locks_the_plant() -> None:
     assert not result.success
     assert result.lockouts == 1
     assert "Water hammer" in result.reason
+
+
+async def test_the_hasty_mind_plays_where_its_name_is_given(tmp_path: Path) -> None:
+    await run_demonstrator("water-hammer", "situated", HASTY, speed=FAST, folder=tmp_path)
+
+    done = actions_of_runs(tmp_path)
+    assert any(one.action == "hydraulic_control__open_valve" for one in done)
+    # On a slow machine the careful one may not have to wait for it either.
+    assert "pump.pressure_nominal" not in [one.arguments.get("signal") for one in done]
 
 
 async def test_the_runs_of_a_situated_agent_are_kept_and_verified(tmp_path: Path) -> None:
@@ -98,6 +109,12 @@ def test_the_command_prints_one_json_object(
     assert {"lockouts", "wrong_increments", "model_calls", "calls_while_blocked"} <= set(printed)
     assert command("run", "even-odd", "--depth", "full") == 2
     assert "--depth: not for even-odd" in capsys.readouterr().err
+
+
+def actions_of_runs(folder: Path) -> list[ExecutionOutcome]:
+    """What the agents in a folder did."""
+    runs = [read_trace(RunFolder(run).trace_path) for run in folder.glob("*/runs/*")]
+    return [one.body for run in runs for one in run if isinstance(one.body, ExecutionOutcome)]
 
 
 def problems_of_runs(folder: Path) -> list[list[Violation]]:

@@ -23,11 +23,11 @@ from kits.drop_in import (
     results_in,
     run,
     text_message,
-    until,
     way_name,
     within,
 )
 from kits.planned import PlannedModel
+from kits.waiting import until
 
 from coag import CoagAgent
 

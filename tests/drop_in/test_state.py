@@ -21,11 +21,11 @@ from kits.drop_in import (
     letters,
     run,
     text_message,
-    until,
     way_name,
     within,
 )
 from kits.planned import Planned, PlannedModel
+from kits.waiting import until
 
 from coag import CoagAgent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -163,14 +163,6 @@ async def within(awaited: Awaitable[ResultT], what: str = "it") -> ResultT:
         await asyncio.wait({task}, timeout=1)
         raise AssertionError(f"{what} did not end within {_SOON:g} s.")
     return task.result()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits until it holds."""
-    latest = time.monotonic() + 50
-    while not condition():
-        assert time.monotonic() < latest, "It never came to that."
-        await asyncio.sleep(0)
 
 
 def text_message(text: str, source: str = "user") -> TextMessage:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 from kits.minds import NOW
+from kits.waiting import until
 
 from coag.schema import Percept, PerceptKind, Trust
 from coag.situated import (
@@ -99,14 +99,6 @@ class HeldSteps:
             future.set_result(step or Step())
         await until(lambda: self.held.get(activity_id) is not future)
         await settled()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Gives others their turn until a condition holds, threads and servers, too."""
-    latest = time.monotonic() + 50
-    while not condition():
-        assert time.monotonic() < latest, "what was waited for does not come"
-        await asyncio.sleep(0)
 
 
 async def settled() -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 
-from kits.ports import port_to_keep
+import pytest
 
 from case_study.robot import CONSTRAINTS, VacuumContext
 from case_study.tasks import CONTINUE, task_text
 from case_study.temperaments import open_temperament
 from coag import CoagAgent
+from coag._util.sockets import reserved_port
 from coag.schema import Receipt, ReceiptStatus
 from vacuum_world.client import WorldClient
 from vacuum_world.scenarios import build_scenario
@@ -15,11 +17,16 @@ from vacuum_world.server import WorldServer
 from vacuum_world.tools import world_tools
 
 
+@pytest.fixture
+def port() -> Generator[int]:
+    with reserved_port() as number:  # the world leaves it, and comes back
+        yield number
+
+
 async def test_a_world_that_dies_is_perceived_and_one_that_comes_back_is_used_again(
-    tmp_path: Path,
+    tmp_path: Path, port: int
 ) -> None:
     setup = build_scenario("evolution", 3)
-    port = port_to_keep()  # it is closed, and opened again
     server = WorldServer(setup.world, state_file=tmp_path / "world.json", port=port).start()
     robot = await WorldClient.join(server.url, "robot")
     reading = await robot.sense()

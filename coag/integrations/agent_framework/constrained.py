@@ -45,8 +45,6 @@ from .guarded_tools import InvokedTool, OfferedTools, json_of
 
 _STATE = "coag_rules"
 """Where a session keeps what its guard knows."""
-_ASKED_AGAIN = 3
-"""How often a model is asked again in a row because all that it called, or said, is forbidden."""
 _OURS = {"_attribution": {"source_id": "coag_rules"}}
 """Marks a message of ours, so that nobody takes it for the user's."""
 _ANSWERS = ("text", "uri", "data", "error")
@@ -264,7 +262,7 @@ class _AnswerGuard(ChatMiddleware):
         """The answer, of which nothing is forbidden any more, or what is said in its place."""
         earlier: list[Message] = []
         usage: Any = None
-        for left in range(_ASKED_AGAIN, -1, -1):
+        for left in range(live.guard.asked_again, -1, -1):
             response = await _whole(result)
             await hear_results(response, live.guard)
             usage = add_usage_details(usage, response.usage_details)
@@ -309,7 +307,7 @@ class _AnswerGuard(ChatMiddleware):
         live: _Guarded,
     ) -> AsyncGenerator[ChatResponseUpdate]:
         """The answer while it is written; its calls come once they are judged."""
-        for number in range(1, _ASKED_AGAIN + 2):
+        for number in range(1, live.guard.asked_again + 2):
             if not isinstance(stream, ResponseStream):
                 raise MiddlewareFailure(f"There is no stream to judge, but {stream!r:.80}.")
             answer = cast("ResponseStream[ChatResponseUpdate, ChatResponse[Any]]", stream)
@@ -327,7 +325,7 @@ class _AnswerGuard(ChatMiddleware):
                 yield update
             if not asks_again:
                 return
-            _ask_again(context, response, last=number == _ASKED_AGAIN)
+            _ask_again(context, response, last=number == live.guard.asked_again)
             await call_next()
             stream = context.result
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from kits.held_steps import until
 from kits.kettles import (
     GOAL,
     Decision,
@@ -22,6 +21,7 @@ from kits.kettles import (
     when,
 )
 from kits.processes import python
+from kits.waiting import until
 
 from coag._util.locks import try_lock
 from coag.agent import CoagAgent

@@ -14,8 +14,8 @@ from autogen_core import CancellationToken, FunctionCall
 from hypothesis import example, given
 from hypothesis import strategies as st
 from kits.banks import Account, AccountContext, Bank, Behaviour, ForeseeingContext, never_overdrawn
-from kits.drop_in import until
 from kits.turns import traced
+from kits.waiting import until
 
 from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict, tool
 from coag.compat import ConstrainedWorkbench

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from autogen_core import CancellationToken
 from kits.mcp_client import QUICK, over_http, until_running
-from kits.ports import port_to_keep
 
 from coag.compat.mcp import PinnedMcpWorkbench, StreamableHttpServerParams
 
@@ -30,7 +29,7 @@ async def test_tools_over_http_are_listed_called_cancelled_and_pinned(tmp_path: 
 
 
 async def test_a_server_over_http_that_is_killed_in_a_call_leaves_it_open(tmp_path: Path) -> None:
-    with over_http(port_to_keep()) as server:
+    with over_http() as server:
         async with PinnedMcpWorkbench(server.params, limits=QUICK) as workbench:
             running = await until_running(workbench, "wait", tmp_path)
             server.kill()
@@ -43,7 +42,7 @@ async def test_a_server_over_http_that_is_killed_in_a_call_leaves_it_open(tmp_pa
 
 
 async def test_a_session_that_the_server_has_forgotten_is_opened_again() -> None:
-    with over_http(port_to_keep()) as server:
+    with over_http() as server:
         async with PinnedMcpWorkbench(server.params, limits=QUICK) as workbench:
             assert (await workbench.call_tool("add", {"a": 1, "b": 2})).to_text() == "3"
             server.kill()

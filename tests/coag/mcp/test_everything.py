@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
-from kits.ports import port_to_keep
 
+from coag._util.sockets import reserved_port
 from coag.mcp import (
     McpBounds,
     McpClient,
@@ -37,10 +37,16 @@ ARCHITECTURE, FEATURES = DOCUMENT.format("architecture"), DOCUMENT.format("featu
 
 @contextmanager
 def over_http() -> Generator[ServerParams]:
-    port = port_to_keep()
-    command = [COMMAND or "", "streamableHttp"]
-    env = {**os.environ, "PORT": str(port)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as server:
+    with ExitStack() as stack:
+        port = stack.enter_context(reserved_port())
+        server = stack.enter_context(
+            subprocess.Popen(
+                [COMMAND or "", "streamableHttp"],
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "PORT": str(port)},
+            )
+        )
         assert server.stderr is not None
         while "listening" not in server.stderr.readline():
             assert server.poll() is None

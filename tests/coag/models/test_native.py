@@ -13,8 +13,8 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from autogen_ext.models.cache import ChatCompletionCache
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from kits.drop_in import until
 from kits.planned import BLANK, PROMPT_TOKENS, PlannedModel
+from kits.waiting import until
 
 from coag.errors import ModelTimeoutError
 from coag.models import (

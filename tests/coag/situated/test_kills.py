@@ -12,12 +12,13 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from kits.killed_activities import BEGUN, ORDERS, STORE, TWICE, made
-from kits.ports import port_to_keep
 
+from coag._util.sockets import reserved_port
 from coag.situated import STORE_NAME, Activity, ActivityEnd, ActivityStore, is_database
 
 TESTS = Path(__file__).parents[2]
@@ -28,7 +29,9 @@ class Stage:
     """Agents and the server, which can be started and killed."""
 
     def __init__(self, folder: Path, *database: str, kit: str = "kits.killed_activities") -> None:
-        command = [sys.executable, "-m", kit, str(folder), str(port_to_keep()), *database]
+        self._held = ExitStack()
+        port = self._held.enter_context(reserved_port())
+        command = [sys.executable, "-m", kit, str(folder), str(port), *database]
         with (folder / "stderr.txt").open("w") as errors:
             self._parent = subprocess.Popen(
                 command,
@@ -51,6 +54,7 @@ class Stage:
         if killed:
             self._parent.kill()
         self._parent.communicate(timeout=50)
+        self._held.close()
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

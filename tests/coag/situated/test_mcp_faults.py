@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 from kits.fault_proxy import fault_proxy
-from kits.ports import port_to_keep
 from kits.tickers import Reader, ticking
 
+from coag._util.sockets import reserved_port
 from coag.mcp import StreamableHttpServerParams
 from coag.situated import McpToolConnection, serve_http
 
@@ -49,21 +49,21 @@ async def test_no_signal_is_lost_when_the_connection_breaks(
 
 async def test_a_server_that_is_started_again_is_found_and_watched_again() -> None:
     workspace = ticking()
-    port = port_to_keep()
-    async with asyncio.timeout(100), AsyncExitStack() as first:
-        address = await first.enter_async_context(serve_http(workspace, port=port))
-        connection = McpToolConnection(StreamableHttpServerParams(url=address), "there")
-        reader = Reader(connection, seconds=30)  # only hints have it read
-        await connection.focus({"ticker"})
-        await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "first")
-        await reader.until(SIGNALS // 2)
-        await first.aclose()
-        async with serve_http(workspace, port=port):
-            await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "second")
-            await reader.until(SIGNALS)
-            assert reader.numbers == list(range(1, SIGNALS + 1))
-            assert await connection.became_of("ticker", "first") == "happened"
-            await connection.close()
+    with reserved_port() as port:
+        async with asyncio.timeout(100), AsyncExitStack() as first:
+            address = await first.enter_async_context(serve_http(workspace, port=port))
+            connection = McpToolConnection(StreamableHttpServerParams(url=address), "there")
+            reader = Reader(connection, seconds=30)  # only hints have it read
+            await connection.focus({"ticker"})
+            await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "first")
+            await reader.until(SIGNALS // 2)
+            await first.aclose()
+            async with serve_http(workspace, port=port):
+                await connection.invoke("ticker", "start", {"count": SIGNALS // 2}, "second")
+                await reader.until(SIGNALS)
+                assert reader.numbers == list(range(1, SIGNALS + 1))
+                assert await connection.became_of("ticker", "first") == "happened"
+                await connection.close()
 
 
 async def test_a_stream_that_breaks_for_good_is_replaced_without_any_call() -> None:

@@ -16,9 +16,9 @@ from kits.held_steps import (
     a_wait,
     an_activity,
     settled,
-    until,
 )
 from kits.minds import NOW, HandClock
+from kits.waiting import until
 
 from coag.errors import ConfigurationError
 from coag.schema import Percept, PerceptKind

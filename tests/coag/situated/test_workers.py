@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from kits.held_steps import HeldSteps, a_percept, a_signal, a_wait, an_activity, settled, until
+from kits.held_steps import HeldSteps, a_percept, a_signal, a_wait, an_activity, settled
 from kits.minds import NOW, HandClock
 from kits.processes import python
+from kits.waiting import until
 
 from coag.agent import SituatedAgent
 from coag.cli import main

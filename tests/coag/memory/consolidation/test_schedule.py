@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
 
 import pytest
 from kits.sleepers import dynamics_of, fill, sleeper
+from kits.waiting import until
 
 from coag.memory.consolidation import SleepSchedule
 from coag.memory.consolidation.journal import SleepJournal
-
-
-async def until(happened: Callable[[], object]) -> None:
-    """Lets others work until something has happened."""
-    async with asyncio.timeout(10):
-        while not happened():  # noqa: ASYNC110 - the schedule has no event
-            await asyncio.sleep(0)
 
 
 async def test_a_sleep_that_is_refused_is_logged_and_tried_again(
