@@ -70,7 +70,7 @@ async def test_the_hasty_mind_plays_where_its_name_is_given(tmp_path: Path) -> N
     done = actions_of_runs(tmp_path)
     assert any(one.action == "hydraulic_control__open_valve" for one in done)
     # On a slow machine the careful one may not have to wait for it either.
-    assert "pump.pressure_nominal" not in [one.arguments.get("signal") for one in done]
+    assert "pump.pressure_nominal" not in [(one.arguments or {}).get("signal") for one in done]
 
 
 async def test_the_runs_of_a_situated_agent_are_kept_and_verified(tmp_path: Path) -> None:
