@@ -8,10 +8,9 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
-from autogen_core import ComponentModel
 from pydantic import ValidationError
 
 from coag._util.text import cleaned, one_line
@@ -83,8 +82,10 @@ def _loaded(path: Path) -> SituatedAgent:
         raise ConfigurationError(f"{str(path)!r} cannot be read: {error}") from error
     except ValueError as error:
         raise ConfigurationError(f"{str(path)!r} is no JSON: {error}") from error
+    if not isinstance(component, dict):
+        raise ConfigurationError(f"{str(path)!r} is no component: a JSON object is expected.")
     try:
-        return SituatedAgent.load_component(ComponentModel.model_validate(component))
+        return SituatedAgent.load_component(cast("dict[str, Any]", component))
     except ValidationError as error:
         raise ConfigurationError(
             f"{str(path)!r} is no component of a SituatedAgent: {first_error(error)}"
