@@ -35,6 +35,16 @@ _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 
 
+def _statements(schema: str) -> Generator[str]:
+    """The statements of a schema; one that makes a trigger has semicolons of its own."""
+    statement = ""
+    for part in schema.split(";"):
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
 class DynamicsFile:
     """A database of this process or, by a path, of several.
 
@@ -115,7 +125,7 @@ class DynamicsFile:
         if self._read_only:
             return
         with self.transaction() as db:
-            for statement in filter(None, map(str.strip, f"{_COLUMNS};{schema}".split(";"))):
+            for statement in _statements(f"{_COLUMNS};{schema}"):
                 db.execute(statement)
             for table, names in (
                 ("record_columns", records),

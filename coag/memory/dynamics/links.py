@@ -35,8 +35,13 @@ CREATE TABLE IF NOT EXISTS links (
   record TEXT NOT NULL, owner TEXT NOT NULL, other TEXT NOT NULL, weight REAL NOT NULL,
   PRIMARY KEY (record, owner, other)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS links_back ON links (other)
+CREATE TRIGGER IF NOT EXISTS untie AFTER DELETE ON links BEGIN
+  DELETE FROM links WHERE record = old.other AND owner = old.owner AND other = old.record;
+END;
+DROP INDEX IF EXISTS links_back;
+DELETE FROM record_columns WHERE name = 'links.other'
 """
+"""A pair is two rows; when one goes, so does the other. Older files had an index for that."""
 _LEARNED = """
 INSERT INTO links (record, owner, other, weight) VALUES (?, ?, ?, ?)
   ON CONFLICT DO UPDATE SET weight = MIN(1.0, weight + excluded.weight)
@@ -52,7 +57,7 @@ class RecordLinks:
         self.file = file
         self.owner = owner
         self.settings = settings or Links()
-        file.create(_TABLE, records=("links.record", "links.other"))
+        file.create(_TABLE, records=("links.record",))
 
     def learned(self, records: Collection[str]) -> None:
         """Ties each two of these records a little more.
@@ -76,10 +81,9 @@ class RecordLinks:
         if spare > 0:
             old = [one for one in tied if one not in kept]
             weakest = nsmallest(spare, old, key=lambda one: (tied[one], one))
-            both = [pair for one in weakest for pair in ((record, one), (one, record))]
             self.file.write(
                 "DELETE FROM links WHERE record = ? AND owner = ? AND other = ?",
-                [(one, self.owner, two) for one, two in both],
+                [(record, self.owner, one) for one in weakest],
             )
 
     def neighbours(self, ids: Collection[str]) -> dict[str, dict[str, float]]:
@@ -110,8 +114,8 @@ class RecordLinks:
 
     def drop(self, ids: Iterable[str]) -> None:
         """Unties records that faded."""
-        rows = [(one, one, self.owner) for one in ids]
-        self.file.write("DELETE FROM links WHERE (record = ? OR other = ?) AND owner = ?", rows)
+        rows = [(one, self.owner) for one in ids]
+        self.file.write("DELETE FROM links WHERE record = ? AND owner = ?", rows)
 
     def decay(self) -> int:
         """Weakens every link, as sleep does, and says how many pairs went: once for each sleep."""
@@ -121,10 +125,10 @@ class RecordLinks:
                 (self.settings.decay, self.owner),
             )
             gone = db.execute(
-                "DELETE FROM links WHERE owner = ? AND weight < ?",
+                "DELETE FROM links WHERE owner = ? AND weight < ? AND record < other",
                 (self.owner, self.settings.floor),
             )
-            return gone.rowcount // 2
+            return gone.rowcount
 
     def check(self) -> None:
         """Reads one, to see whether they can be read."""

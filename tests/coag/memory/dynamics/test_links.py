@@ -87,6 +87,24 @@ def test_what_faded_or_is_gone_leaves_no_link_at_either_end() -> None:
     assert other.neighbours(["a", "b", "c"]) == {"b": {"c": 0.1}, "c": {"b": 0.1}}
 
 
+def test_links_of_an_older_file_go_at_both_ends_without_its_index() -> None:
+    file = DynamicsFile()
+    older = """CREATE TABLE links (
+      record TEXT NOT NULL, owner TEXT NOT NULL, other TEXT NOT NULL, weight REAL NOT NULL,
+      PRIMARY KEY (record, owner, other)
+    ) WITHOUT ROWID;
+    CREATE INDEX links_back ON links (other);
+    INSERT INTO links VALUES ('a', 'ann', 'b', 0.5), ('b', 'ann', 'a', 0.5)"""
+    file.create(older, records=("links.record", "links.other"))
+    links = RecordLinks(file, "ann")
+    assert links.neighbours(["a"]) == {"a": {"b": 0.5}}
+    file.remove(["a"])
+    assert links.neighbours(["a", "b"]) == {}
+    kept = file.rows("SELECT name FROM record_columns WHERE name LIKE 'links.%'")
+    assert [one["name"] for one in kept] == ["links.record"]
+    assert file.rows("SELECT 1 FROM sqlite_master WHERE name = 'links_back'") == []
+
+
 _TOGETHER = st.sets(st.sampled_from("abcdefgh"), max_size=5)
 
 
