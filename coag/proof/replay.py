@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -154,8 +154,9 @@ async def replay(
         await replay_plain(folder, info, sink, records, trusted)
     else:
         sink = CheckingSink(Tape(records()))
-        build = _builder(folder, info, agent, sink, trusted)
-        await _Replay(run=folder, info=info, build=build, records=records, sink=sink).go()
+        async with AsyncExitStack() as opened:
+            build = _builder(folder, info, agent, sink, trusted, opened)
+            await _Replay(run=folder, info=info, build=build, records=records, sink=sink).go()
     return ReplayReport(
         run=info.id,
         records=sink.compared,
@@ -180,9 +181,18 @@ def _builder(
     given: CoagAgent | AgentBuilder | None,
     sink: CheckingSink,
     trust: Iterable[str],
+    opened: AsyncExitStack,
 ) -> _Builder:
+    """Builds the run's agent; what the recipe opened for it is closed with `opened`."""
     left = [given]
     model = next(_changed(info.parent, "--model "), None)
+
+    async def own(model: str | None = None) -> CoagAgent:
+        built = await rebuild(folder, Rebuild(purpose="replay", model=model), trust)
+        opened.push_async_callback(built.close)
+        if built.environment is not None:
+            opened.push_async_callback(built.environment.close)
+        return built
 
     async def make() -> CoagAgent:
         if isinstance(given, CoagAgent):
@@ -196,10 +206,10 @@ def _builder(
             return made if isinstance(made, CoagAgent) else await made
         if model is not None:
             try:
-                return await rebuild(folder, Rebuild(purpose="replay", model=model), trust)
+                return await own(model)
             except CoagError as error:
                 sink.remark(f"The agent was built with the run's first model: {error}")
-        return await rebuild(folder, Rebuild(purpose="replay"), trust)
+        return await own()
 
     return make
 

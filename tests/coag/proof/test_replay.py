@@ -44,6 +44,22 @@ async def diverged(run: RunFolder, build: Callable[[], CoagAgent] | None = None)
 # ---- the same ----
 
 
+async def test_what_the_recipe_opened_for_a_replay_is_closed_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await foraged(tmp_path)
+    opened = list[foragers.Patch]()
+
+    class OpenedPatch(foragers.Patch):
+        def __init__(self) -> None:
+            super().__init__()
+            opened.append(self)
+
+    monkeypatch.setattr(foragers, "Patch", OpenedPatch)
+    await check_same(run)
+    assert [patch.closed for patch in opened] == [1]
+
+
 @pytest.mark.parametrize("depth", ["full", "compact"])
 async def test_a_run_with_a_recipe_is_replayed_without_anything_else(
     depth: Any, tmp_path: Path
